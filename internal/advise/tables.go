@@ -96,9 +96,8 @@ func memoryFacts(f *recommend.Facts) document.Grid {
 	for _, c := range f.Candidates {
 		for _, m := range c.Memory {
 			name := m.Workload + " " + m.Variant
-			if byName[c.Name+" "+name] = m.Bytes; !slices.Contains(combinations, name) {
-				combinations = append(combinations, name)
-			}
+			byName[c.Name+" "+name] = m.Bytes
+			combinations = distinct.Append(combinations, name)
 		}
 	}
 	columns := []document.ColumnOf[string]{document.Words("settings", func(name string) string { return name })}

@@ -221,9 +221,6 @@ func (d Difference) words() string {
 }
 
 func stepGrid(steps []*Step) document.Grid {
-	column := func(title string, right bool, drop int, of func(*Step) string) document.ColumnOf[*Step] {
-		return document.ColumnOf[*Step]{Column: document.Column{Title: title, Right: right, Drop: drop}, Cell: of}
-	}
 	run := func(of func(*result.Run) string) func(*Step) string {
 		return func(s *Step) string {
 			if s.Analysis == nil {
@@ -233,11 +230,11 @@ func stepGrid(steps []*Step) document.Grid {
 		}
 	}
 	return document.GridOf(steps,
-		column("step", true, 3, func(s *Step) string { return fmt.Sprint(slices.Index(steps, s) + 1) }),
-		column("release", false, 0, func(s *Step) string { return s.Second }),
-		column("compared with", false, 1, func(s *Step) string { return s.First }),
-		column("verdict", false, 0, judged),
-		column("cell", false, 0, func(s *Step) string {
+		document.Figures("step", 3, func(s *Step) string { return fmt.Sprint(slices.Index(steps, s) + 1) }),
+		document.Words("release", func(s *Step) string { return s.Second }),
+		document.ColumnOf[*Step]{Column: document.Column{Title: "compared with", Drop: 1}, Cell: func(s *Step) string { return s.First }},
+		document.Words("verdict", judged),
+		document.Words("cell", func(s *Step) string {
 			switch {
 			case s.Judgment == PassedOver:
 				return s.Why
@@ -246,9 +243,9 @@ func stepGrid(steps []*Step) document.Grid {
 			}
 			return s.Cell.String()
 		}),
-		column("ratio", false, 0, func(s *Step) string { return ratioOf(s.Cell) }),
-		column("rounds", true, 2, run(func(r *result.Run) string { return fmt.Sprint(r.Rounds) })),
-		column("run", true, 0, run(func(r *result.Run) string { return fmt.Sprint(r.ID) })))
+		document.Words("ratio", func(s *Step) string { return ratioOf(s.Cell) }),
+		document.Figures("rounds", 2, run(func(r *result.Run) string { return fmt.Sprint(r.Rounds) })),
+		document.Figures("run", 0, run(func(r *result.Run) string { return fmt.Sprint(r.ID) })))
 }
 
 // BisectionVersion is the version of the JSON form of a bisection. Adding fields does not change

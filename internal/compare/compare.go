@@ -346,10 +346,8 @@ func correctedFor(c *stats.Comparison) string {
 func without(c *stats.Comparison) document.List {
 	var l document.List
 	note := func(label string, of fmt.Stringer, words string, alarm bool) {
-		it := document.Item{Label: label, Text: of.String() + ": " + words, Alarm: alarm}
-		if !slices.Contains(l, it) { // one phase may be at fault for several cells
-			l = append(l, it)
-		}
+		// One phase may be at fault for several cells.
+		l = distinct.Append(l, document.Item{Label: label, Text: of.String() + ": " + words, Alarm: alarm})
 	}
 	for _, x := range c.Cells {
 		switch x.Verdict {

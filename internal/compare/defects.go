@@ -40,13 +40,10 @@ func Explained(first, second *stats.Analysis, cells []*stats.Compared, worse map
 				continue
 			}
 			driver := conditions.Label(with.Case)
-			i := slices.IndexFunc(list, func(e Explanation) bool { return e.Defect == d.ID && e.Driver == driver })
-			if i < 0 {
-				i = len(list)
-				list = append(list, Explanation{Defect: d.ID, Title: d.Title, Needs: conditions.DefectNeeds(d.Needs), Driver: driver})
-			}
-			list[i].Metrics = distinct.Append(list[i].Metrics, string(x.Metric))
-			list[i].Cells = distinct.Append(list[i].Cells, x.String())
+			e := distinct.Find(&list, Explanation{Defect: d.ID, Title: d.Title, Needs: conditions.DefectNeeds(d.Needs), Driver: driver},
+				func(e Explanation) bool { return e.Defect == d.ID && e.Driver == driver })
+			e.Metrics = distinct.Append(e.Metrics, string(x.Metric))
+			e.Cells = distinct.Append(e.Cells, x.String())
 		}
 	}
 	return list

@@ -250,11 +250,7 @@ func (c *Crashes) harmless() string {
 }
 
 func (c *Crashes) table() document.Grid {
-	rows := c.rows()
-	columns := []document.ColumnOf[*row]{
-		document.Words("settings", func(r *row) string { return r.settings }),
-		document.Words("drivers", func(r *row) string { return r.drivers() }),
-	}
+	columns := slices.Clone(whose)
 	for _, f := range c.varying() {
 		columns = append(columns, document.Words(f.title(), func(r *row) string { return found(r.cells, f) }))
 	}
@@ -262,7 +258,13 @@ func (c *Crashes) table() document.Grid {
 		columns = append(columns, costs...)
 	}
 	columns = append(columns, document.Figures("time", 1, func(r *row) string { return times(r.cells) }))
-	return document.GridOf(rows, columns...)
+	return document.GridOf(c.rows(), columns...)
+}
+
+// whose are the first columns of a table, which say what a row is about.
+var whose = []document.ColumnOf[*row]{
+	document.Words("settings", func(r *row) string { return r.settings }),
+	document.Words("drivers", (*row).drivers),
 }
 
 // costs are the columns of what was counted in the recordings.
@@ -281,11 +283,7 @@ var costs = []document.ColumnOf[*row]{
 
 // files says to which files the syncs and writes of the table go.
 func (c *Crashes) files() document.Grid {
-	rows := c.rows()
-	columns := []document.ColumnOf[*row]{
-		document.Words("settings", func(r *row) string { return r.settings }),
-		document.Words("drivers", func(r *row) string { return r.drivers() }),
-	}
+	rows, columns := c.rows(), slices.Clone(whose)
 	for _, kind := range trace.Kinds {
 		cell := func(r *row) string {
 			k := r.cells[0]

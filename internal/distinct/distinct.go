@@ -23,3 +23,22 @@ func Find[T any](list *[]T, added T, wanted func(T) bool) *T {
 	}
 	return &(*list)[i]
 }
+
+// Index numbers keys from 0, in the order in which they first occur.
+type Index[K comparable] struct {
+	Keys []K
+	at   map[K]int
+}
+
+// Of returns the number of a key. A key that is new gets the next number.
+func (x *Index[K]) Of(key K) int {
+	i, known := x.at[key]
+	if !known {
+		if x.at == nil {
+			x.at = map[K]int{}
+		}
+		i = len(x.Keys)
+		x.at[key], x.Keys = i, append(x.Keys, key)
+	}
+	return i
+}

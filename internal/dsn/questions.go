@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -17,9 +18,9 @@ type Questions struct {
 	Openings []protocol.Opening
 
 	dir   string
-	index map[string]int // indexes in Openings, by the DSN as a user would type it
-	plain int            // index of the opening without options
-	other int            // index of the opening without options in the other form: a path if the DSN is a URI, a URI if it is a path; -1 if there is no such opening
+	index distinct.Index[string] // of Openings, by the DSN as a user would type it
+	plain int                    // index of the opening without options
+	other int                    // index of the opening without options in the other form: a path if the DSN is a URI, a URI if it is a path; -1 if there is no such opening
 	all   int
 	of    []ofOption
 	ways  map[Wants][]way
@@ -40,7 +41,7 @@ type way struct {
 
 // Ask returns the questions about a DSN. dir is the directory of the worker's job.
 func Ask(n *Name, dir string) *Questions {
-	q := &Questions{Name: n, dir: dir, index: map[string]int{}, other: -1, ways: map[Wants][]way{}}
+	q := &Questions{Name: n, dir: dir, other: -1, ways: map[Wants][]way{}}
 	typed := document.Map(n.Options, func(o Option) string { return o.raw })
 	q.plain = q.add(n.uri, nil)
 	if !n.fixed {
@@ -82,13 +83,10 @@ func optionsFor(setting, value string) []string {
 // add returns the index in q.Openings of the opening with the given options. It adds the opening if
 // q.Openings does not have it yet.
 func (q *Questions) add(uri bool, options []string) int {
-	key := withOptions(q.Name.as(uri), options)
-	if i, ok := q.index[key]; ok {
-		return i
+	i := q.index.Of(withOptions(q.Name.as(uri), options))
+	if i == len(q.Openings) {
+		q.Openings = append(q.Openings, q.Name.opening(filepath.Join(q.dir, strconv.Itoa(i)), uri, options))
 	}
-	i := len(q.Openings)
-	q.index[key] = i
-	q.Openings = append(q.Openings, q.Name.opening(filepath.Join(q.dir, strconv.Itoa(i)), uri, options))
 	return i
 }
 

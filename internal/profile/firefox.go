@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 )
@@ -30,24 +31,6 @@ var firefoxColors = map[stacks.Group]string{
 // element for each row.
 type columns map[string]any
 
-// numbered gives each key the number of its row in a table.
-type numbered[K comparable] struct {
-	keys []K
-	at   map[K]int
-}
-
-func (n *numbered[K]) row(key K) int {
-	i, ok := n.at[key]
-	if !ok {
-		if n.at == nil {
-			n.at = map[K]int{}
-		}
-		i = len(n.keys)
-		n.at[key], n.keys = i, append(n.keys, key)
-	}
-	return i
-}
-
 // Rows of tables. Each field is the number of a row of another table, or of a group in [stacks.Groups].
 type (
 	firefoxFunc  struct{ name, resource int } // resource is -1 if the object file is not known
@@ -64,13 +47,13 @@ type firefoxSamples struct {
 	WeightType string    `json:"weightType"` // "tracing-ms" or "bytes"
 }
 
-// firefoxTables are the tables that all threads share.
+// firefoxTables are the tables that all threads share. The number of a key is that of its row.
 type firefoxTables struct {
-	strings   numbered[string]
-	resources numbered[int] // names of object files
-	funcs     numbered[firefoxFunc]
-	frames    numbered[firefoxFrame]
-	stacks    numbered[firefoxStack]
+	strings   distinct.Index[string]
+	resources distinct.Index[int] // names of object files
+	funcs     distinct.Index[firefoxFunc]
+	frames    distinct.Index[firefoxFrame]
+	stacks    distinct.Index[firefoxStack]
 }
 
 // stack returns the row of a stack. It adds all functions of the stack to the tables.
@@ -79,22 +62,22 @@ func (t *firefoxTables) stack(s stacks.Stack, g stacks.Grouper) int {
 	for i, f := range slices.Backward(s.Frames) {
 		resource := -1
 		if f.Object != "" {
-			resource = t.resources.row(t.strings.row(path.Base(f.Object)))
+			resource = t.resources.Of(t.strings.Of(path.Base(f.Object)))
 		}
-		function := t.funcs.row(firefoxFunc{t.strings.row(f.Function), resource})
+		function := t.funcs.Of(firefoxFunc{t.strings.Of(f.Function), resource})
 		category := slices.Index(stacks.Groups, g.Of(s.Frames[i:]))
-		at = t.stacks.row(firefoxStack{at, t.frames.row(firefoxFrame{function, category})})
+		at = t.stacks.Of(firefoxStack{at, t.frames.Of(firefoxFrame{function, category})})
 	}
 	return at
 }
 
 func (t *firefoxTables) shared() columns {
-	funcs, frames, resources := t.funcs.keys, t.frames.keys, t.resources.keys
+	funcs, frames, resources := t.funcs.Keys, t.frames.Keys, t.resources.Keys
 	ofFuncs, ofFrames := make([]*int, len(funcs)), make([]*int, len(frames)) // columns of nulls
 	return columns{
-		"stackTable": columns{"length": len(t.stacks.keys),
-			"frame": document.Map(t.stacks.keys, func(s firefoxStack) int { return s.frame }),
-			"prefix": document.Map(t.stacks.keys, func(s firefoxStack) *int {
+		"stackTable": columns{"length": len(t.stacks.Keys),
+			"frame": document.Map(t.stacks.Keys, func(s firefoxStack) int { return s.frame }),
+			"prefix": document.Map(t.stacks.Keys, func(s firefoxStack) *int {
 				if s.prefix < 0 {
 					return nil
 				}
@@ -113,7 +96,7 @@ func (t *firefoxTables) shared() columns {
 			"lib":  make([]*int, len(resources)), "host": make([]*int, len(resources))},
 		"nativeSymbols": columns{"length": 0, "libIndex": []int{}, "address": []int{}, "name": []int{}, "functionSize": []int{}},
 		"sources":       columns{"length": 0, "id": []int{}, "filename": []int{}},
-		"stringArray":   t.strings.keys,
+		"stringArray":   t.strings.Keys,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -80,7 +81,7 @@ func (r *release) checkTags(ctx context.Context) error {
 	newest := ""
 	for _, tag := range strings.Fields(list) {
 		dir, version := path.Split(tag)
-		if !semver.IsValid(version) || dir != "" && !r.has(strings.TrimSuffix(dir, "/")) {
+		if !semver.IsValid(version) || dir != "" && !slices.ContainsFunc(r.parts, func(p part) bool { return p.dir+"/" == dir }) {
 			continue
 		}
 		if version == r.version {
@@ -94,16 +95,6 @@ func (r *release) checkTags(ctx context.Context) error {
 		return fmt.Errorf("%s is not greater than %s, the newest release: type a greater version", r.version, newest)
 	}
 	return nil
-}
-
-// has reports whether a module that is released is in the directory.
-func (r *release) has(dir string) bool {
-	for _, p := range r.parts {
-		if p.dir == dir {
-			return true
-		}
-	}
-	return false
 }
 
 // findModules finds the modules to be released: the root, and those that it replaces by their

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"golang.org/x/mod/modfile"
 )
 
 // release is one version of the repository's modules.
@@ -99,12 +97,7 @@ func (r *release) vet(ctx context.Context) error {
 
 // writeMod writes the root's go.mod with the release's versions instead of replace directives.
 func (r *release) writeMod() error {
-	file := filepath.Join(r.tree, "go.mod")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	f, err := modfile.Parse(file, data, nil)
+	f, err := readMod(r.tree, ".")
 	if err != nil {
 		return err
 	}
@@ -114,10 +107,11 @@ func (r *release) writeMod() error {
 		}
 	}
 	f.Cleanup()
-	if data, err = f.Format(); err != nil {
+	data, err := f.Format()
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, data, 0o644)
+	return os.WriteFile(filepath.Join(r.tree, "go.mod"), data, 0o644)
 }
 
 // inClone matches what documents say for somebody with a clone, and what they say in a release instead.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -16,7 +17,7 @@ func (r *Recording) Keep() result.Profile {
 	for depth > 1 && max(frames(cpu, depth), frames(allocations, depth)) > result.MaxStackFrames {
 		depth /= 2
 	}
-	k := keeper{depth: depth, places: map[Frame]int{}}
+	k := keeper{depth: depth}
 	p := result.Profile{WallNS: r.WallNS, CPUNS: append([]int64{}, r.CPUNS...), CPU: k.keep(cpu), Allocations: k.keep(allocations)}
 	p.Functions = append([]result.Function{}, k.functions...)
 	if k.shortened {
@@ -35,7 +36,7 @@ func frames(list []Stack, depth int) (n int) {
 type keeper struct {
 	depth     int
 	functions []result.Function
-	places    map[Frame]int // index of each frame in functions
+	places    distinct.Index[Frame] // of functions
 	shortened bool
 }
 
@@ -43,7 +44,7 @@ type keeper struct {
 // out stacks with negative numbers.
 func (k *keeper) keep(list []Stack) []result.Stack {
 	out := []result.Stack{}
-	at := map[string]int{} // index of each stack in out
+	var at distinct.Index[string] // of out
 	for _, s := range list {
 		if s.Samples < 0 || s.Value < 0 {
 			continue // its memory was allocated before the phase
@@ -56,10 +57,9 @@ func (k *keeper) keep(list []Stack) []result.Stack {
 			places = append(places, k.place(f))
 			key = binary.AppendUvarint(key, uint64(places[len(places)-1]))
 		}
-		i, ok := at[string(key)]
-		if !ok {
-			i = len(out)
-			at[string(key)], out = i, append(out, result.Stack{Functions: places})
+		i := at.Of(string(key))
+		if i == len(out) {
+			out = append(out, result.Stack{Functions: places})
 		}
 		out[i].Samples += s.Samples
 		out[i].Value += s.Value
@@ -68,10 +68,8 @@ func (k *keeper) keep(list []Stack) []result.Stack {
 }
 
 func (k *keeper) place(f Frame) int {
-	i, ok := k.places[f]
-	if !ok {
-		i = len(k.functions)
-		k.places[f] = i
+	i := k.places.Of(f)
+	if i == len(k.functions) {
 		k.functions = append(k.functions, result.Function{Name: start(f.Function), Object: start(f.Object)})
 	}
 	return i

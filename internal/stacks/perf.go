@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -25,16 +26,14 @@ const PerfFrequency = 997
 // stacks.
 func ReadPerf(r io.Reader, clock []protocol.Stretch) ([]Stack, error) {
 	var list []Stack
-	at := map[string]int{} // index of each stack in list
+	var at distinct.Index[string] // of list
 	var frames []Frame
 	counts, inSample := false, false
 	end := func() {
 		if inSample && counts && !slices.ContainsFunc(frames, func(f Frame) bool { return ofProfiler(f.Function) }) {
-			key := fmt.Sprint(frames)
-			i, ok := at[key]
-			if !ok {
-				i = len(list)
-				at[key], list = i, append(list, Stack{Frames: frames})
+			i := at.Of(fmt.Sprint(frames))
+			if i == len(list) {
+				list = append(list, Stack{Frames: frames})
 			}
 			list[i].Samples++
 			list[i].Value += int64(time.Second) / PerfFrequency

@@ -33,37 +33,25 @@ var driverComparison = &Study{
 	},
 	tables: comparisonTables,
 	claims: []claim{
-		{text: "2023: sqinn is the slowest in large", over: func(*cells) []comparison {
-			return document.Map([]string{"crawshaw", "modernc", "mattn"}, func(d string) comparison {
-				return comparison{what: "large: sqinn / " + d, m: milliseconds,
-					x: comparisonOverall("sqinn", comparisonLarge...), y: comparisonOverall(d, comparisonLarge...), atLeast: 1}
-			})
-		}},
-		{text: "2023: sqinn and crawshaw are the fastest elsewhere", over: func(*cells) []comparison {
-			return document.Map([][2]string{{"sqinn", "mattn"}, {"sqinn", "modernc"}, {"crawshaw", "mattn"}, {"crawshaw", "modernc"}}, func(d [2]string) comparison {
-				return comparison{what: fmt.Sprintf("all but large: %s / %s", d[0], d[1]), m: milliseconds,
-					x: comparisonOverall(d[0], comparisonElsewhere...), y: comparisonOverall(d[1], comparisonElsewhere...), atMost: 1}
-			})
-		}},
-		{text: "2023: mattn is a bit slower than crawshaw (up to twice)", over: func(*cells) []comparison {
-			return []comparison{{what: "all but large: mattn / crawshaw", m: milliseconds,
-				x: comparisonOverall("mattn", comparisonElsewhere...), y: comparisonOverall("crawshaw", comparisonElsewhere...), atLeast: 1, atMost: 2}}
-		}},
-		{text: "2023: modernc is much slower than mattn (at least 1.5 times)", over: func(*cells) []comparison {
-			return []comparison{{what: "all but large: modernc / mattn", m: milliseconds,
-				x: comparisonOverall("modernc", comparisonElsewhere...), y: comparisonOverall("mattn", comparisonElsewhere...), atLeast: 1.5}}
-		}},
-		{text: "2023: modernc is further behind mattn when queries run concurrently", over: func(*cells) []comparison {
-			return []comparison{{what: "modernc / mattn: concurrent / other queries", m: milliseconds,
-				x: comparisonOverallTo("modernc", "mattn", comparisonConcurrently...), y: comparisonOverallTo("modernc", "mattn", comparisonAlone...), atLeast: 1}}
-		}},
+		{text: "2023: sqinn is the slowest in large", over: fixed(document.Map([]string{"crawshaw", "modernc", "mattn"}, func(d string) comparison {
+			return comparison{what: "large: sqinn / " + d, m: milliseconds,
+				x: comparisonOverall("sqinn", comparisonLarge...), y: comparisonOverall(d, comparisonLarge...), atLeast: 1}
+		})...)},
+		{text: "2023: sqinn and crawshaw are the fastest elsewhere", over: fixed(document.Map([][2]string{{"sqinn", "mattn"}, {"sqinn", "modernc"}, {"crawshaw", "mattn"}, {"crawshaw", "modernc"}}, func(d [2]string) comparison {
+			return comparison{what: fmt.Sprintf("all but large: %s / %s", d[0], d[1]), m: milliseconds,
+				x: comparisonOverall(d[0], comparisonElsewhere...), y: comparisonOverall(d[1], comparisonElsewhere...), atMost: 1}
+		})...)},
+		{text: "2023: mattn is a bit slower than crawshaw (up to twice)", over: fixed(comparison{what: "all but large: mattn / crawshaw", m: milliseconds,
+			x: comparisonOverall("mattn", comparisonElsewhere...), y: comparisonOverall("crawshaw", comparisonElsewhere...), atLeast: 1, atMost: 2})},
+		{text: "2023: modernc is much slower than mattn (at least 1.5 times)", over: fixed(comparison{what: "all but large: modernc / mattn", m: milliseconds,
+			x: comparisonOverall("modernc", comparisonElsewhere...), y: comparisonOverall("mattn", comparisonElsewhere...), atLeast: 1.5})},
+		{text: "2023: modernc is further behind mattn when queries run concurrently", over: fixed(comparison{what: "modernc / mattn: concurrent / other queries", m: milliseconds,
+			x: comparisonOverallTo("modernc", "mattn", comparisonConcurrently...), y: comparisonOverallTo("modernc", "mattn", comparisonAlone...), atLeast: 1})},
 		{text: "2026: there is no clear winner (no driver is clearly the fastest in more than half of the phases)", over: comparisonNoWinner},
-		{text: "2026: SQLite without cgo is practical (glebarez, modernc, ncruces and zombiezen take at most twice the time of mattn, over all phases)", over: func(*cells) []comparison {
-			return document.Map([]string{"glebarez", "modernc", "ncruces", "zombiezen"}, func(d string) comparison {
-				return comparison{what: "all phases: " + d + " / mattn", m: milliseconds,
-					x: comparisonOverall(d, comparisonPhases...), y: comparisonOverall("mattn", comparisonPhases...), atMost: 2}
-			})
-		}},
+		{text: "2026: SQLite without cgo is practical (glebarez, modernc, ncruces and zombiezen take at most twice the time of mattn, over all phases)", over: fixed(document.Map([]string{"glebarez", "modernc", "ncruces", "zombiezen"}, func(d string) comparison {
+			return comparison{what: "all phases: " + d + " / mattn", m: milliseconds,
+				x: comparisonOverall(d, comparisonPhases...), y: comparisonOverall("mattn", comparisonPhases...), atMost: 2}
+		})...)},
 	},
 }
 

@@ -28,16 +28,12 @@ var inserts = &Study{
 	},
 	tables: insertTables,
 	claims: []claim{
-		{text: "larger batches are faster, up to 1000 rows", over: func(*cells) []comparison {
-			return document.Map([][2]int64{{100, 10}, {500, 100}, {1000, 500}}, func(b [2]int64) comparison {
-				return comparison{what: fmt.Sprintf("batch %d / %d", b[0], b[1]), m: rowsPerS,
-					x: figureOf(insertBatched(b[0])), y: figureOf(insertBatched(b[1])), atLeast: 1}
-			})
-		}},
-		{text: "prepared beats not prepared", over: func(*cells) []comparison {
-			return []comparison{{what: "batches of 100: prepared / not", m: rowsPerS,
-				x: figureOf(insertPrepared(true)), y: figureOf(insertPrepared(false)), atLeast: 1}}
-		}},
+		{text: "larger batches are faster, up to 1000 rows", over: fixed(document.Map([][2]int64{{100, 10}, {500, 100}, {1000, 500}}, func(b [2]int64) comparison {
+			return comparison{what: fmt.Sprintf("batch %d / %d", b[0], b[1]), m: rowsPerS,
+				x: figureOf(insertBatched(b[0])), y: figureOf(insertBatched(b[1])), atLeast: 1}
+		})...)},
+		{text: "prepared beats not prepared", over: fixed(comparison{what: "batches of 100: prepared / not", m: rowsPerS,
+			x: figureOf(insertPrepared(true)), y: figureOf(insertPrepared(false)), atLeast: 1})},
 		{text: "_sync=0&_journal=wal with prepared statements is the fastest of the options", over: func(c *cells) []comparison {
 			var list []comparison
 			first := insertOptionOf(insertFastest)
@@ -57,21 +53,17 @@ var inserts = &Study{
 			return []comparison{{what: "prepared: _journal=wal / no options", m: rowsPerS,
 				x: figureOf(c.connected(insertOptionOf("a.db?_journal=wal"), true)), y: figureOf(c.connected(insertOptionOf("a.db"), true)), atLeast: 1.5}}
 		}},
-		{text: "keyset pagination beats OFFSET at depth", over: func(*cells) []comparison {
-			return []comparison{{what: "keyset / OFFSET", m: nsPerOp, x: figureOf(insertPaged("keyset")), y: figureOf(insertPaged("offset")), atMost: 1}}
-		}},
+		{text: "keyset pagination beats OFFSET at depth", over: fixed(comparison{what: "keyset / OFFSET", m: nsPerOp, x: figureOf(insertPaged("keyset")), y: figureOf(insertPaged("offset")), atMost: 1})},
 		{text: "Go verifies about twice as fast per row as Python", over: func(*cells) []comparison {
 			low, high := about(2)
 			return []comparison{{what: "time per row: python-fetchall / mattn", m: usPerRow,
 				x: figureOf(insertVerified("python-fetchall", insertWholeBench)), y: figureOf(insertVerified("mattn", insertWholeBench)), atLeast: low, atMost: high}}
 		}},
-		{text: "Python returns from the query sooner, but reaches the first row later", over: func(*cells) []comparison {
-			return []comparison{
-				{what: "time after query: python-fetchall / mattn", m: milliseconds,
-					x: figureOf(insertVerified("python-fetchall", insertAfterQuery)), y: figureOf(insertVerified("mattn", insertAfterQuery)), atMost: 1},
-				{what: "time to first row: python-fetchall / mattn", m: milliseconds,
-					x: figureOf(insertVerified("python-fetchall", insertFirstRow)), y: figureOf(insertVerified("mattn", insertFirstRow)), atLeast: 1}}
-		}},
+		{text: "Python returns from the query sooner, but reaches the first row later", over: fixed(
+			comparison{what: "time after query: python-fetchall / mattn", m: milliseconds,
+				x: figureOf(insertVerified("python-fetchall", insertAfterQuery)), y: figureOf(insertVerified("mattn", insertAfterQuery)), atMost: 1},
+			comparison{what: "time to first row: python-fetchall / mattn", m: milliseconds,
+				x: figureOf(insertVerified("python-fetchall", insertFirstRow)), y: figureOf(insertVerified("mattn", insertFirstRow)), atLeast: 1})},
 		{text: "WAL lets readers and writers run side by side without \"database is locked\"", over: func(c *cells) []comparison {
 			return []comparison{{what: "operations that a lock failed, in WAL", m: lockErrors, x: figureOf(c.counted(insertBeside("wal"))), count: true}}
 		}},

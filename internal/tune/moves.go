@@ -92,6 +92,10 @@ const mostNeighbors = 24
 // neighbors measures candidates that differ from the best ones in one setting.
 func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
+	type exchange struct {
+		to    driver.Settings
+		ratio float64 // time with only the new value, divided by the time without it
+	}
 	var exchanged []exchange
 	for _, c := range s.incumbents() {
 		list = append(list, s.untried(c)...)
@@ -119,13 +123,6 @@ func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 		}
 	}
 	return s.further(ctx, "what differs from the best in one setting", list)
-}
-
-// exchange is a candidate in which one value was replaced. ratio is the time with only the new value, divided
-// by the time without it.
-type exchange struct {
-	to    driver.Settings
-	ratio float64
 }
 
 // further measures candidates and updates the best ones. It reports whether the search should go

@@ -4,6 +4,8 @@ package native
 #cgo noescape native_prepare
 #cgo nocallback native_prepare
 #cgo nocallback native_exec
+#cgo nocallback native_share
+#cgo nocallback native_recompiled
 #cgo nocallback native_finalize
 #include "native.h"
 */
@@ -43,14 +45,15 @@ func prepare(c *conn, st driver.Statement) (*stmt, error) {
 	if err := c.err(rc); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, st.SQL)
 	}
-	s.in.init(s.c, len(st.Params))
-	s.out.init(s.c, &st)
+	shared := C.native_share(s.c)
+	s.in.init(shared, len(st.Params))
+	s.out.init(shared, &st)
 	return s, nil
 }
 
 // recompiled returns how often SQLite has compiled the statement again. Only a test uses it.
 func (s *stmt) recompiled() int {
-	return int(C.sqlite3_stmt_status(s.c.stmt, C.SQLITE_STMTSTATUS_REPREPARE, 0))
+	return int(C.native_recompiled(s.c))
 }
 
 // ready returns an error if the statement is closed, or if its result is being visited.
@@ -71,9 +74,9 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	if b != nil && lo == hi {
 		return nil
 	}
-	in, err := s.in.set(b, lo, hi)
+	err := s.in.set(b, lo, hi)
 	if err == nil {
-		err = s.conn.err(C.native_exec(s.c, in))
+		err = s.conn.err(C.native_exec(s.c))
 	}
 	s.in.unset()
 	return err

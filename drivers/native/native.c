@@ -34,32 +34,13 @@ static bool cancelled(native_conn *c) { return __atomic_load_n(&c->cancelled, __
 
 /* ---- Statements ---- */
 
-struct native_stmt {
-  native_shared go;
-
-  native_conn *conn;
-  sqlite3_stmt *stmt; /* NULL while an ad hoc statement does not run */
-  bool ad_hoc;
-  bool pending; /* SQLite's current row did not fit into the last page */
-
-  int params;
-  bool *held; /* one per parameter, from 1 on: it is bound to bytes that the caller owns */
-
-  int sql_size;
-  char *sql;
-};
-
-native_shared *native_share(native_stmt *s) { return &s->go; }
-
-int native_recompiled(native_stmt *s) { return sqlite3_stmt_status(s->stmt, SQLITE_STMTSTATUS_REPREPARE, 0); }
-
 static int compile(native_stmt *s) {
   int rc = sqlite3_prepare_v3(s->conn->db, s->sql, s->sql_size, s->ad_hoc ? 0 : SQLITE_PREPARE_PERSISTENT,
                               &s->stmt, 0);
   if (rc != SQLITE_OK) return rc;
   const int has = sqlite3_column_count(s->stmt); /* 0 if there is no statement */
   /* The statement is empty, or does not have the declared number of columns. */
-  if (!s->stmt || (has > 0 && s->go.columns > 0 && has != s->go.columns)) {
+  if (!s->stmt || (has > 0 && s->columns > 0 && has != s->columns)) {
     sqlite3_finalize(s->stmt);
     s->stmt = 0;
     return SQLITE_MISUSE;
@@ -95,18 +76,18 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
   if (!s) return SQLITE_NOMEM;
   s->conn = c;
   s->ad_hoc = ad_hoc;
-  s->go.columns = columns < 0 ? 0 : columns;
+  s->columns = columns < 0 ? 0 : columns;
   s->sql_size = sql_size;
   s->params = params;
 
   int rc = SQLITE_NOMEM;
   size_t copies = params < NATIVE_COPY_COLUMNS ? params : NATIVE_COPY_COLUMNS;
   s->sql = malloc(sql_size + 1);
-  s->go.kinds = calloc(s->go.columns + 1, 1);
-  s->go.pinned = calloc(params + 1, sizeof *s->go.pinned);
-  s->go.copied = calloc(copies + 1, sizeof *s->go.copied);
+  s->kinds = calloc(s->columns + 1, 1);
+  s->pinned = calloc(params + 1, sizeof *s->pinned);
+  s->copied = calloc(copies + 1, sizeof *s->copied);
   s->held = calloc(params + 1, 1);
-  if (!s->sql || !s->go.kinds || !s->go.pinned || !s->go.copied || !s->held) goto failed;
+  if (!s->sql || !s->kinds || !s->pinned || !s->copied || !s->held) goto failed;
   memcpy(s->sql, sql, sql_size);
   s->sql[sql_size] = 0;
   if (copies > 0) {
@@ -116,7 +97,7 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
     char *room = calloc(1, values + nulls + NATIVE_COPY_BYTES);
     if (!room) goto failed;
     for (size_t i = 0; i < copies; i++) {
-      native_column *k = &s->go.copied[i];
+      native_column *k = &s->copied[i];
       char *v = room + i * NATIVE_COPY_ROWS * 8;
       k->ints = (int64_t *)v;
       k->reals = (double *)v;
@@ -129,11 +110,11 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
   rc = ad_hoc && columns >= 0 ? SQLITE_OK : compile(s);
   if (rc != SQLITE_OK) goto failed;
   if (columns < 0) {
-    s->go.columns = sqlite3_column_count(s->stmt);
-    free(s->go.kinds);
-    s->go.kinds = calloc(s->go.columns + 1, 1);
+    s->columns = sqlite3_column_count(s->stmt);
+    free(s->kinds);
+    s->kinds = calloc(s->columns + 1, 1);
     if (ad_hoc) rewind(s);
-    if (!s->go.kinds) {
+    if (!s->kinds) {
       rc = SQLITE_NOMEM;
       goto failed;
     }
@@ -148,11 +129,11 @@ failed:
 
 int native_finalize(native_stmt *s) {
   int rc = sqlite3_finalize(s->stmt);
-  if (s->go.copied) free((void *)s->go.copied[0].ints);
-  free(s->go.copied);
+  if (s->copied) free((void *)s->copied[0].ints);
+  free(s->copied);
   free(s->held);
-  free(s->go.pinned);
-  free(s->go.kinds);
+  free(s->pinned);
+  free(s->kinds);
   free(s->sql);
   free(s);
   return rc;
@@ -173,7 +154,8 @@ static int bind(sqlite3_stmt *stmt, int i, const native_column *k, int64_t r) {
 }
 
 /* Begins an execution: compiles an ad hoc statement, and binds rows from r on. */
-static int start(native_stmt *s, const native_rows *in, int64_t r) {
+static int start(native_stmt *s, int64_t r) {
+  const native_rows *in = &s->in;
   if (cancelled(s->conn)) return SQLITE_INTERRUPT;
   int rc = s->ad_hoc ? compile(s) : SQLITE_OK;
   if (in->count == 0) return rc;
@@ -188,19 +170,18 @@ static int start(native_stmt *s, const native_rows *in, int64_t r) {
 }
 
 int native_exec(native_stmt *s) {
-  const native_rows *in = &s->go.in;
   int rc;
-  int64_t r = in->lo;
+  int64_t r = s->in.lo;
   do {
-    rc = start(s, in, r);
+    rc = start(s, r);
     if (rc == SQLITE_OK) {
       do rc = sqlite3_step(s->stmt);
       while (rc == SQLITE_ROW);
     }
     rewind(s);
-    r += in->per;
-  } while (rc == SQLITE_DONE && r < in->hi);
-  if (in->count > 0) release(s);
+    r += s->in.per;
+  } while (rc == SQLITE_DONE && r < s->in.hi);
+  if (s->in.count > 0) release(s);
   return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -209,13 +190,13 @@ int native_exec(native_stmt *s) {
 static bool pack(native_stmt *s, native_page *p, native_cell *cell, char *arena, int *rc) {
   int32_t texts = p->texts, blobs = p->blobs;
   bool fits = true;
-  for (int i = 0; i < s->go.columns; i++, cell++) {
+  for (int i = 0; i < s->columns; i++, cell++) {
     /* The connection has no mutex, so this value needs no protection: one look-up, and the
     ** cheaper sqlite3_value functions from there. */
     sqlite3_value *v = sqlite3_column_value(s->stmt, i);
     cell->null = 0;
     const void *bytes;
-    int kind = s->go.kinds[i];
+    int kind = s->kinds[i];
     if (kind == NATIVE_ANY) {
       kind = sqlite3_value_type(v);
       cell->null = (uint32_t)kind << NATIVE_TYPE_SHIFT;
@@ -275,7 +256,7 @@ int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena)
     s->pending = false;
     if (rc != SQLITE_ROW) break;
 
-    bool fits = pack(s, p, cells + (int64_t)p->rows * s->go.columns, arena, &rc);
+    bool fits = pack(s, p, cells + (int64_t)p->rows * s->columns, arena, &rc);
     if (rc != SQLITE_ROW) break;
     if (!fits) {
       p->full = true;
@@ -296,7 +277,7 @@ int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena)
 }
 
 int native_query(native_stmt *s, native_page *p, native_cell *cells, char *arena) {
-  int rc = start(s, &s->go.in, s->go.in.lo);
+  int rc = start(s, s->in.lo);
   if (rc == SQLITE_OK) return native_next(s, p, cells, arena);
   native_stop(s);
   return rc;
@@ -304,7 +285,7 @@ int native_query(native_stmt *s, native_page *p, native_cell *cells, char *arena
 
 const void *native_bytes(native_stmt *s, int column) {
   sqlite3_value *v = sqlite3_column_value(s->stmt, column);
-  const int kind = s->go.kinds[column] == NATIVE_ANY ? sqlite3_value_type(v) : s->go.kinds[column];
+  const int kind = s->kinds[column] == NATIVE_ANY ? sqlite3_value_type(v) : s->kinds[column];
   return kind == NATIVE_TEXT ? (const void *)sqlite3_value_text(v) : sqlite3_value_blob(v);
 }
 

@@ -128,35 +128,36 @@ typedef struct native_rows {
   int64_t lo, hi, per;
 } native_rows;
 
-/* What Go reads and writes of a statement. */
-typedef struct native_shared {
-  native_rows in; /* rows of the next execution */
+typedef struct native_stmt {
+  native_rows in; /* rows of the next execution. Go writes them here, because cgo checks the pointers in each argument. */
+
+  native_conn *conn;
+  sqlite3_stmt *stmt; /* NULL while an ad hoc statement does not run */
+  bool ad_hoc;
+  bool pending; /* SQLite's current row did not fit into the last page */
 
   native_column *pinned; /* one per parameter; during a call it points to pinned memory of Go, otherwise NULL */
   native_column *copied; /* up to NATIVE_COPY_COLUMNS; it always points to the room for copies */
 
+  int params;
+  bool *held; /* one per parameter, from 1 on: it is bound to bytes that the caller owns */
+
   int columns;          /* declared number of columns of the result */
   unsigned char *kinds; /* kind of each column, which Go fills in */
-} native_shared;
 
-/* A statement. Go does not know its content: if it did, cgo would look for pointers to Go's memory
-** in it at each call. */
-typedef struct native_stmt native_stmt;
+  int sql_size;
+  char *sql;
+} native_stmt;
 
 /* Makes a statement, compiled unless it is ad hoc. The caller fills in the kinds of
 ** parameters and columns. If columns is -1, it is set to as many as the result has. */
 int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, int params, int columns,
                    native_stmt **out);
 
-native_shared *native_share(native_stmt *s);
-
-/* How often SQLite has compiled the statement again. */
-int native_recompiled(native_stmt *s);
-
 int native_finalize(native_stmt *s);
 
-/* Binds and executes all rows. Stops at the first error. No binding of a text or blob survives
-** the call. */
+/* Binds and executes all rows of s->in. Stops at the first error. No binding of a text or blob
+** survives the call. */
 int native_exec(native_stmt *s);
 
 /* One value of a result. */
@@ -180,7 +181,7 @@ typedef struct native_page {
   bool large;    /* the page has one row, which is larger than the arena: native_bytes reads it */
 } native_page;
 
-/* Binds the row, begins one execution and packs its first page. The bound memory must stay
+/* Binds s->in, begins one execution and packs its first page. The bound memory must stay
 ** where it is until a page is done, an error, or native_stop. */
 int native_query(native_stmt *s, native_page *p, native_cell *cells, char *arena);
 

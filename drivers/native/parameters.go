@@ -34,7 +34,7 @@ type parameters struct {
 // memory is the address range of one object. end is the address after its last byte.
 type memory struct{ first, end uintptr }
 
-func (p *parameters) init(c *C.native_shared, count int) {
+func (p *parameters) init(c *C.native_stmt, count int) {
 	p.rows, p.count = &c.in, count
 	if count == 0 {
 		return

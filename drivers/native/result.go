@@ -43,7 +43,7 @@ type result struct {
 	busy    bool // a query is running
 }
 
-func (o *result) init(c *C.native_shared, st *driver.Statement) {
+func (o *result) init(c *C.native_stmt, st *driver.Statement) {
 	columns := st.Columns
 	o.columns, o.decode = columns, connpool.Kinds(columns)
 	if st.AnyColumns {

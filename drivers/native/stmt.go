@@ -4,8 +4,6 @@ package native
 #cgo noescape native_prepare
 #cgo nocallback native_prepare
 #cgo nocallback native_exec
-#cgo nocallback native_share
-#cgo nocallback native_recompiled
 #cgo nocallback native_finalize
 #include "native.h"
 */
@@ -45,15 +43,14 @@ func prepare(c *conn, st driver.Statement) (*stmt, error) {
 	if err := c.err(rc); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, st.SQL)
 	}
-	shared := C.native_share(s.c)
-	s.in.init(shared, len(st.Params))
-	s.out.init(shared, &st)
+	s.in.init(s.c, len(st.Params))
+	s.out.init(s.c, &st)
 	return s, nil
 }
 
 // recompiled returns how often SQLite has compiled the statement again. Only a test uses it.
 func (s *stmt) recompiled() int {
-	return int(C.native_recompiled(s.c))
+	return int(C.sqlite3_stmt_status(s.c.stmt, C.SQLITE_STMTSTATUS_REPREPARE, 0))
 }
 
 // ready returns an error if the statement is closed, or if its result is being visited.

@@ -298,7 +298,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
 	} else {
-		ctx = context.WithoutCancel(ctx)
+		ctx = context.Background() // not context.WithoutCancel, in which libraries would search for values at each operation
 	}
 	s = &protocol.Sample{Phase: p.Name}
 	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter, ioCounter: t.ioCounter}

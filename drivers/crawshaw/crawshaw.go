@@ -189,8 +189,11 @@ func (c *conn) Run(sql string) error {
 func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
 	n := len(st.Columns)
 	s := &stmt{conn: c.Conn, st: st, row: make(driver.Row, n), kinds: connpool.Kinds(st.Columns), blobs: make([][]byte, n)}
-	if st.AdHoc {
+	switch {
+	case st.AdHoc:
 		return s, nil
+	case st.Once && !pooled:
+		return s, s.prepareOnce()
 	}
 	q, err := s.prepare()
 	if err != nil {

@@ -154,7 +154,8 @@ static int bind(sqlite3_stmt *stmt, int i, const native_column *k, int64_t r) {
 }
 
 /* Begins an execution: compiles an ad hoc statement, and binds rows from r on. */
-static int start(native_stmt *s, const native_rows *in, int64_t r) {
+static int start(native_stmt *s, int64_t r) {
+  const native_rows *in = &s->in;
   if (cancelled(s->conn)) return SQLITE_INTERRUPT;
   int rc = s->ad_hoc ? compile(s) : SQLITE_OK;
   if (in->count == 0) return rc;
@@ -168,19 +169,19 @@ static int start(native_stmt *s, const native_rows *in, int64_t r) {
   return rc;
 }
 
-int native_exec(native_stmt *s, native_rows in) {
+int native_exec(native_stmt *s) {
   int rc;
-  int64_t r = in.lo;
+  int64_t r = s->in.lo;
   do {
-    rc = start(s, &in, r);
+    rc = start(s, r);
     if (rc == SQLITE_OK) {
       do rc = sqlite3_step(s->stmt);
       while (rc == SQLITE_ROW);
     }
     rewind(s);
-    r += in.per;
-  } while (rc == SQLITE_DONE && r < in.hi);
-  if (in.count > 0) release(s);
+    r += s->in.per;
+  } while (rc == SQLITE_DONE && r < s->in.hi);
+  if (s->in.count > 0) release(s);
   return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -275,8 +276,8 @@ int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena)
   return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int native_query(native_stmt *s, native_rows in, native_page *p, native_cell *cells, char *arena) {
-  int rc = start(s, &in, in.lo);
+int native_query(native_stmt *s, native_page *p, native_cell *cells, char *arena) {
+  int rc = start(s, s->in.lo);
   if (rc == SQLITE_OK) return native_next(s, p, cells, arena);
   native_stop(s);
   return rc;

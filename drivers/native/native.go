@@ -44,7 +44,7 @@ func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error
 }
 
 func dial(path string, s driver.Settings, number int) (*conn, error) {
-	c := &conn{number: number, run: map[string]*stmt{}}
+	c := &conn{number: number}
 	uri := C.CString(s.URI(path, nil))
 	defer C.free(unsafe.Pointer(uri))
 	if err := c.err(C.native_open(uri, &c.c)); err != nil {
@@ -56,8 +56,8 @@ func dial(path string, s driver.Settings, number int) (*conn, error) {
 type conn struct {
 	number int
 	c      *C.native_conn
-	run    map[string]*stmt // statements of Run by their SQL
-	kept   []*stmt          // statements that only Close closes: those that Run uses, and pooled statements
+	run    []*stmt // the few statements of Run
+	kept   []*stmt // statements that only Close closes: those that Run uses, and pooled statements
 }
 
 // err returns the error for the result code of the connection's last call.
@@ -96,14 +96,16 @@ func (c *conn) Script(sql string) error {
 }
 
 func (c *conn) Run(sql string) error {
-	s, ok := c.run[sql]
-	if !ok {
-		var err error
-		if s, err = prepare(c, driver.Statement{SQL: sql}); err != nil {
-			return err
+	for _, s := range c.run {
+		if s.st.SQL == sql {
+			return s.Exec(nil, 0, 0)
 		}
-		c.run[sql], c.kept = s, append(c.kept, s)
 	}
+	s, err := prepare(c, driver.Statement{SQL: sql})
+	if err != nil {
+		return err
+	}
+	c.run, c.kept = append(c.run, s), append(c.kept, s)
 	return s.Exec(nil, 0, 0)
 }
 

@@ -129,6 +129,8 @@ typedef struct native_rows {
 } native_rows;
 
 typedef struct native_stmt {
+  native_rows in; /* rows of the next execution. Go writes them here, because cgo checks the pointers in each argument. */
+
   native_conn *conn;
   sqlite3_stmt *stmt; /* NULL while an ad hoc statement does not run */
   bool ad_hoc;
@@ -154,9 +156,9 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
 
 int native_finalize(native_stmt *s);
 
-/* Binds and executes all rows of in. Stops at the first error. No binding of a text or blob
+/* Binds and executes all rows of s->in. Stops at the first error. No binding of a text or blob
 ** survives the call. */
-int native_exec(native_stmt *s, native_rows in);
+int native_exec(native_stmt *s);
 
 /* One value of a result. */
 typedef struct native_cell {
@@ -179,9 +181,9 @@ typedef struct native_page {
   bool large;    /* the page has one row, which is larger than the arena: native_bytes reads it */
 } native_page;
 
-/* Binds, begins one execution and packs its first page. The bound memory must stay
+/* Binds s->in, begins one execution and packs its first page. The bound memory must stay
 ** where it is until a page is done, an error, or native_stop. */
-int native_query(native_stmt *s, native_rows in, native_page *p, native_cell *cells, char *arena);
+int native_query(native_stmt *s, native_page *p, native_cell *cells, char *arena);
 
 /* Packs the next page. */
 int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena);

@@ -16,6 +16,7 @@ import (
 // parameters passes rows of a batch to C. It copies the rows if they are few and small. Otherwise
 // it pins the batch's own memory.
 type parameters struct {
+	rows   *C.native_rows    // the rows of the next execution, in C's memory
 	count  int               // number of the statement's parameters
 	pinned []C.native_column // columns in C's memory that point to Go's memory
 	copied []C.native_column // columns in C's memory with copied values
@@ -34,7 +35,7 @@ type parameters struct {
 type memory struct{ first, end uintptr }
 
 func (p *parameters) init(c *C.native_stmt, count int) {
-	p.count = count
+	p.rows, p.count = &c.in, count
 	if count == 0 {
 		return
 	}
@@ -47,36 +48,36 @@ func (p *parameters) init(c *C.native_stmt, count int) {
 	p.bytes = unsafe.Slice((*byte)(unsafe.Pointer(p.copied[0].data)), C.NATIVE_COPY_BYTES)
 }
 
-// set prepares the rows lo ≤ r < hi of b for one call of C. The result is valid until unset is
-// called.
-func (p *parameters) set(b *driver.Batch, lo, hi int) (C.native_rows, error) {
+// set prepares the rows lo ≤ r < hi of b for one call of C. The caller then calls unset.
+func (p *parameters) set(b *driver.Batch, lo, hi int) error {
 	if b == nil {
 		if p.count > 0 {
-			return C.native_rows{}, fmt.Errorf("statement has %d parameters, but there are no values", p.count)
+			return fmt.Errorf("statement has %d parameters, but there are no values", p.count)
 		}
-		return C.native_rows{}, nil
+		return nil
 	}
 	n, per := len(b.Columns), b.PerExec
 	if per < 1 || n*per != p.count || (hi-lo)%per != 0 {
-		return C.native_rows{}, fmt.Errorf("statement has %d parameters, but there are %d rows of %d values, %d per execution",
+		return fmt.Errorf("statement has %d parameters, but there are %d rows of %d values, %d per execution",
 			p.count, hi-lo, n, per)
 	}
 	if n == 0 {
-		return C.native_rows{}, nil
+		return nil
 	}
 	if hi == lo+1 {
 		if key, ok := b.Key(lo); ok {
 			p.copied[0].kind, p.values[0][0], p.nulls[0][0] = C.NATIVE_INT, uint64(key), false
-			return C.native_rows{columns: &p.copied[0], count: 1, hi: 1, per: 1}, nil
+			*p.rows = C.native_rows{columns: &p.copied[0], count: 1, hi: 1, per: 1}
+			return nil
 		}
 	}
-	in := C.native_rows{count: C.int(n), lo: C.int64_t(lo), hi: C.int64_t(hi), per: C.int64_t(per)}
+	*p.rows = C.native_rows{count: C.int(n), lo: C.int64_t(lo), hi: C.int64_t(hi), per: C.int64_t(per)}
 	if p.copy(b.Columns, lo, hi) {
-		in.columns, in.lo, in.hi = &p.copied[0], 0, C.int64_t(hi-lo)
-		return in, nil
+		p.rows.columns, p.rows.lo, p.rows.hi = &p.copied[0], 0, C.int64_t(hi-lo)
+		return nil
 	}
-	in.columns = &p.pinned[0]
-	return in, p.pin(b.Columns, hi)
+	p.rows.columns = &p.pinned[0]
+	return p.pin(b.Columns, hi)
 }
 
 // copy copies the rows into C's memory, and reports whether there was room for them.

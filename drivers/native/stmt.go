@@ -71,9 +71,9 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	if b != nil && lo == hi {
 		return nil
 	}
-	in, err := s.in.set(b, lo, hi)
+	err := s.in.set(b, lo, hi)
 	if err == nil {
-		err = s.conn.err(C.native_exec(s.c, in))
+		err = s.conn.err(C.native_exec(s.c))
 	}
 	s.in.unset()
 	return err

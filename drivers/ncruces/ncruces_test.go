@@ -16,6 +16,4 @@ var library = addedcost.Library{Driver: ncruces.New(), Open: byhand.SQL(context.
 func TestDriver(t *testing.T)      { suite.Test(t, library) }
 func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
-func openByHand(path string) (*sql.DB, error) {
-	return sql.Open("sqlite3", "file:"+path+"?_txlock=deferred")
-}
+func openByHand(path string) (*sql.DB, error) { return sql.Open("sqlite3", "file:"+path) }

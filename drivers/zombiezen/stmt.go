@@ -22,6 +22,7 @@ type stmt struct {
 	conn *sqlite.Conn
 
 	checked bool // the columns have been compared with the declared ones
+	once    bool // held is not in the connection's cache
 }
 
 // columns are the columns of a row, by kind. Each frequent kind is decoded in its own loop:
@@ -62,25 +63,43 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	return s.prepare()
 }
 
+// prepareOnce prepares a statement that is not in the connection's cache. Close finalizes it. The
+// library goes through the cache whenever a connection is taken from the pool or returned, so what
+// only the engine asks must not stay there.
+func (s *stmt) prepareOnce() (err error) {
+	if s.held, _, err = s.conn.PrepareTransient(s.st.SQL); err != nil {
+		return wrap(err)
+	}
+	s.once = true
+	if err = s.checkColumns(s.held); err != nil {
+		s.held.Finalize()
+	}
+	return err
+}
+
 // prepare asks the connection's cache for the statement, as the library's Execute does. So an ad
-// hoc statement is compiled only at its first execution. The first call also compares the
-// statement's columns with the declared columns.
+// hoc statement is compiled only at its first execution.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
 	if err != nil {
 		return nil, wrap(err)
 	}
-	if !s.checked {
-		n := q.ColumnCount()
-		if err := s.st.CheckColumns(n); err != nil {
-			return nil, err
-		}
-		if s.st.AnyColumns {
-			s.setColumns(slices.Repeat([]driver.Type{connpool.AnyKind}, n))
-		}
-		s.checked = true
+	return q, s.checkColumns(q)
+}
+
+func (s *stmt) checkColumns(q *sqlite.Stmt) error {
+	if s.checked {
+		return nil
 	}
-	return q, nil
+	n := q.ColumnCount()
+	if err := s.st.CheckColumns(n); err != nil {
+		return err
+	}
+	if s.st.AnyColumns {
+		s.setColumns(slices.Repeat([]driver.Type{connpool.AnyKind}, n))
+	}
+	s.checked = true
+	return nil
 }
 
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
@@ -226,5 +245,10 @@ func (s *stmt) scanOthers(q *sqlite.Stmt) {
 	}
 }
 
-// Close leaves the statement in the connection's cache, as the library intends.
-func (s *stmt) Close() error { return nil }
+// Close leaves a statement of the connection's cache there, as the library intends.
+func (s *stmt) Close() error {
+	if !s.once {
+		return nil
+	}
+	return wrap(s.held.Finalize())
+}

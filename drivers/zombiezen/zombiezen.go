@@ -153,8 +153,11 @@ func (c *conn) Run(sql string) error {
 func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
 	s := &stmt{conn: c.Conn, st: st}
 	s.setColumns(connpool.Kinds(st.Columns))
-	if st.AdHoc {
+	switch {
+	case st.AdHoc:
 		return s, nil
+	case st.Once && !pooled:
+		return s, s.prepareOnce()
 	}
 	q, err := s.prepare()
 	if err != nil {

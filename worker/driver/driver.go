@@ -276,6 +276,10 @@ type Statement struct {
 	// statement once. The library then compiles the text or finds the statement in its cache, as
 	// it does by default.
 	AdHoc bool
+
+	// Once is set if the statement is executed only once. If the library keeps statements by their
+	// text, a Conn need not let it keep this one.
+	Once bool
 }
 
 // CheckColumns returns an error if a result has n columns but another number is declared. It

@@ -23,6 +23,11 @@ type Conn interface {
 	Prepare(sql string) (Stmt, error)
 
 	Exec(sql string, args ...any) error
+	Begin() error
+	BeginImmediate() error
+	BeginExclusive() error
+	Commit() error
+	Rollback() error
 	AutoCommit() bool
 	Changes() int
 	LastInsertRowID() int64
@@ -94,7 +99,23 @@ type conn struct {
 func (c *conn) Number() int             { return c.number }
 func (c *conn) InTransaction() bool     { return !c.AutoCommit() }
 func (c *conn) Script(sql string) error { return wrap(c.Exec(sql)) }
-func (c *conn) Run(sql string) error    { return wrap(c.Exec(sql)) }
+
+// Run begins and ends transactions by the library's own calls, as its users do.
+func (c *conn) Run(sql string) error {
+	switch sql {
+	case "BEGIN", "BEGIN DEFERRED":
+		return wrap(c.Begin())
+	case "BEGIN IMMEDIATE":
+		return wrap(c.BeginImmediate())
+	case "BEGIN EXCLUSIVE":
+		return wrap(c.BeginExclusive())
+	case "COMMIT":
+		return wrap(c.Commit())
+	case "ROLLBACK":
+		return wrap(c.Rollback())
+	}
+	return wrap(c.Exec(sql))
+}
 
 func (c *conn) LimitAttached(most int) (before int, err error) {
 	return c.Limit(driver.SQLiteLimitAttached, most), nil

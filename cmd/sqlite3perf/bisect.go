@@ -160,7 +160,7 @@ func (o *bisectOptions) answer(ctx context.Context, env *cli.Environment, m *mea
 	err := o.output.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines, opts.Hints = o.output.Screen(env), cli.AllOfIt
 		return bisect.Formats.Write(w, format, b, opts)
-	}, fmt.Sprintf("sqlite3perf compare %d", lastRun(found)))
+	}, fmt.Sprintf("sqlite3perf compare %d", found.LastRun()))
 	if failure = cmp.Or(failure, err); failure != nil {
 		return failure
 	}
@@ -168,16 +168,6 @@ func (o *bisectOptions) answer(ctx context.Context, env *cli.Environment, m *mea
 		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
-}
-
-// lastRun returns the ID of the last run of a search, or 0 if no step was measured.
-func lastRun(found *bisect.Finding) int64 {
-	for _, step := range slices.Backward(found.Steps) {
-		if step.Analysis != nil {
-			return step.Analysis.Run.ID
-		}
-	}
-	return 0
 }
 
 func checkPhase(phase string, cases []*lab.Case) error {

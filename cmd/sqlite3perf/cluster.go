@@ -53,21 +53,15 @@ something could not be measured.`,
 const clusterDriver = "rqlite"
 
 type clusterOptions struct {
+	runOptions
 	driver, local    string
 	nodes            []int
 	delays           []time.Duration
 	clients, batches []int
 	duration         time.Duration
-	rounds           int
 	kills, cuts      int
 	limit, patience  time.Duration
-	trialLimit       time.Duration
-	set, localSet    []string
-	dir              string
-	quiet            bool
-	workers          cli.WorkerOptions
-	output           cli.OutputOptions
-	flags            *pflag.FlagSet
+	localSet         []string
 }
 
 func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
@@ -245,7 +239,7 @@ func (o *clusterOptions) checkNumbers() error {
 	if d := slices.Min(o.delays); d < 0 {
 		return cli.Usagef("--delay %v: want 0 or more", d)
 	}
-	return cli.Positive("--trial-limit", o.trialLimit, "10m")
+	return o.checkTrialLimit()
 }
 
 // trials checks the flags and returns the trials to run.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -279,12 +278,7 @@ func (o *crashOptions) prepare(r *request, x *crash.Explorer, dir string, show *
 			done, x.Memory = memory.Remove, memory.Dir
 		}
 	}
-	var mu sync.Mutex
-	x.Dir, x.Note = dir, func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		show.Note(format, args...)
-	}
+	x.Dir, x.Note = dir, show.Note
 	executables := map[string]string{}
 	return func(ctx context.Context, w *crash.Worker) (err error) {
 		if executables[w.Ref.Name] == "" {

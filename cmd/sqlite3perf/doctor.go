@@ -16,11 +16,8 @@ import (
 )
 
 type doctorOptions struct {
-	dir     string
+	runOptions
 	noNoise bool
-	quiet   bool
-	workers cli.WorkerOptions
-	output  cli.OutputOptions
 }
 
 func doctorCommand(env *cli.Environment) *cobra.Command {

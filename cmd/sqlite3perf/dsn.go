@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -21,13 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-type dsnOptions struct {
-	drivers []string
-	named   *pflag.Flag // the flag --drivers
-	output  cli.OutputOptions
-	quiet   bool
-	workers cli.WorkerOptions
-}
+type dsnOptions struct{ runOptions }
 
 func dsnCommand(env *cli.Environment) *cobra.Command {
 	o := &dsnOptions{}
@@ -52,8 +45,8 @@ prints everything.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return tellDSN(cmd.Context(), env, o, args[0]) },
 	}
 	f := cmd.Flags()
+	o.flags = f
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to ask: mattn, mattn@v1.14.22, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
-	o.named = f.Lookup("drivers")
 	o.workers.AddFlags(f)
 	o.output.AddFlags(f)
 	o.output.SetFormats("how the answer is printed", dsn.Formats.Names(), dsn.Formats.Check)
@@ -100,7 +93,7 @@ func (o *dsnOptions) check(ctx context.Context) (shop cli.Workshop, refs []build
 		return shop, nil, err
 	}
 	names := o.drivers
-	if len(names) == 0 && o.named.Changed {
+	if len(names) == 0 && o.flags.Changed("drivers") {
 		return shop, nil, cli.Usagef("--drivers names none: want such as mattn,modernc, or leave it out")
 	}
 	if len(names) == 0 {

@@ -1,18 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
-	"github.com/sqlite3perf/sqlite3perf/internal/directory"
-	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -53,7 +48,7 @@ other formats.`,
 				if base, isReport := strings.CutSuffix(filepath.Base(args[0]), ".json"); isReport {
 					o.File = base + ".html"
 				}
-				if err := aPage(o.File); err != nil {
+				if err := cli.ReplacesPage(o.File); err != nil {
 					return err
 				}
 				if err := o.Check(); err != nil {
@@ -84,21 +79,3 @@ other formats.`,
 }
 
 const pageFormat = "html"
-
-// aPage returns an error if file exists and is not a page that sqlite3perf wrote.
-func aPage(file string) error {
-	f, err := directory.OpenRegular(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return cli.Usagef("%s: %w: name a file with -o", file, directory.Reason(err))
-	}
-	defer f.Close()
-	head := make([]byte, 4096)
-	n, _ := f.Read(head)
-	if !bytes.Contains(head[:n], []byte(document.Generator)) {
-		return cli.Usagef("%s exists and is not a page of sqlite3perf: name a file with -o", file)
-	}
-	return nil
-}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -62,14 +61,5 @@ func listRuns(ctx context.Context, env *cli.Environment, o *cli.OutputOptions) e
 	if text := store.OrphansText(orphans); text != "" {
 		fmt.Fprintf(env.Stderr, "store %s: %s\n", path, text)
 	}
-	return damagedRuns(path, list)
-}
-
-func damagedRuns(path string, list []store.Entry) error {
-	for _, e := range list {
-		if e.Damaged != "" {
-			return &store.DamagedError{Path: path, Run: e.ID, Reason: errors.New(e.Damaged)}
-		}
-	}
-	return nil
+	return store.FirstDamaged(path, list)
 }

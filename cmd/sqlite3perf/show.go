@@ -151,31 +151,18 @@ func showMachines(ctx context.Context, env *cli.Environment, o *cli.OutputOption
 			return cli.Usagef("--format %s has one run: want %s for several", to.Format, strings.Join(machines.Formats.Names(), ", "))
 		}
 	}
-	var list []machines.OnMachine
-	ids, named := map[int64]bool{}, map[string]int{}
+	var list []*stats.Analysis
 	for _, ref := range refs {
 		a, err := sampled(ctx, env, o.Store, ref)
 		if err != nil {
 			return err
 		}
-		run := a.Run
-		if ids[run.ID] {
-			return cli.Usagef("run %d is named twice", run.ID)
+		if slices.ContainsFunc(list, func(other *stats.Analysis) bool { return other.Run.ID == a.Run.ID }) {
+			return cli.Usagef("run %d is named twice", a.Run.ID)
 		}
-		ids[run.ID] = true
-		name := cmp.Or(run.Machine.Hostname, "unknown")
-		if run.Host != nil {
-			name = run.Host.Name
-		}
-		named[name]++
-		list = append(list, machines.OnMachine{Name: name, Analysis: a})
+		list = append(list, a)
 	}
-	for i, m := range list {
-		if named[m.Name] > 1 { // several of the runs are of the same machine
-			list[i].Name = fmt.Sprintf("%s (%d)", m.Name, m.Analysis.Run.ID)
-		}
-	}
-	return writeMachines(env, o, list)
+	return writeMachines(env, o, machines.Named(list))
 }
 
 func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis, name string) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
 	"github.com/sqlite3perf/sqlite3perf/internal/website"
 )
@@ -81,7 +82,7 @@ func writeSite(ctx context.Context, env *cli.Environment, storeFile, dir string)
 		return err
 	}
 	fmt.Fprintln(env.Stdout, filepath.Join(dir, "index.html"))
-	if err := damagedRuns(path, written.Entries); err != nil {
+	if err := store.FirstDamaged(path, written.Entries); err != nil {
 		return err
 	}
 	env.Say("%s, %s in %s; %d written, %d removed", document.Counted(written.Runs, "run"), document.Megabytes(written.Bytes),

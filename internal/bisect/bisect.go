@@ -58,6 +58,16 @@ type Finding struct {
 	Steps []*Step // all steps, in the order in which they were measured
 }
 
+// LastRun returns the ID of the last run of the search, or 0 if no step was measured.
+func (f *Finding) LastRun() int64 {
+	for _, step := range slices.Backward(f.Steps) {
+		if step.Analysis != nil {
+			return step.Analysis.Run.ID
+		}
+	}
+	return 0
+}
+
 // Certain reports whether the finding names exactly one release, or proves that no release
 // changed anything.
 func (f *Finding) Certain() bool {

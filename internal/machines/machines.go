@@ -27,6 +27,25 @@ type OnMachine struct {
 	Options  report.Options  // options for the report of this run alone
 }
 
+// Named returns runs with the names of their machines. If several are of one machine, their numbers tell them apart.
+func Named(runs []*stats.Analysis) (list []OnMachine) {
+	named := map[string]int{}
+	for _, a := range runs {
+		name := cmp.Or(a.Run.Machine.Hostname, "unknown")
+		if a.Run.Host != nil {
+			name = a.Run.Host.Name
+		}
+		named[name]++
+		list = append(list, OnMachine{Name: name, Analysis: a})
+	}
+	for i, m := range list {
+		if named[m.Name] > 1 {
+			list[i].Name = fmt.Sprintf("%s (%d)", m.Name, m.Analysis.Run.ID)
+		}
+	}
+	return list
+}
+
 // Measured reports whether the run has trials.
 func (x OnMachine) Measured() bool { return x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,6 +180,24 @@ func IsDatabase(file string) bool {
 	head := make([]byte, 15)
 	n, _ := f.Read(head)
 	return string(head[:n]) == "SQLite format 3"
+}
+
+// ReplacesPage returns an error if file exists and is not a page that sqlite3perf wrote.
+func ReplacesPage(file string) error {
+	f, err := directory.OpenRegular(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return Usagef("%s: %w: name a file with -o", file, directory.Reason(err))
+	}
+	defer f.Close()
+	head := make([]byte, 4096)
+	n, _ := f.Read(head)
+	if !bytes.Contains(head[:n], []byte(document.Generator)) {
+		return Usagef("%s exists and is not a page of sqlite3perf: name a file with -o", file)
+	}
+	return nil
 }
 
 // SameFile reports whether two paths name the same file, which need not exist.

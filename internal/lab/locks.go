@@ -325,16 +325,14 @@ func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]strin
 // replayAlone makes each replay of the case use one client, which runs one transaction after
 // another on one connection.
 func (c *Case) replayAlone() {
-	p := *c.Plan
-	p.Phases = slices.Clone(p.Phases)
-	for i := range p.Phases {
-		if r := p.Phases[i].Replay; r != nil {
-			one := *r
+	c.Plan = withPhases(c.Plan, func(p *plan.Phase) {
+		if p.Replay != nil {
+			one := *p.Replay
 			one.Clients = 1
-			p.Phases[i].Replay = &one
+			p.Replay = &one
 		}
-	}
-	c.Plan, c.Settings = &p, c.Settings.With(driver.Settings{"pool_size": "1"})
+	})
+	c.Settings = c.Settings.With(driver.Settings{"pool_size": "1"})
 	c.InForce = inForce(c.Settings, c.Plan)
 }
 
@@ -362,19 +360,16 @@ func notTried(p *plan.Plan) (list []result.Warning) {
 // begins or ends for the time patience plus busy_timeout.
 func patient(p *plan.Plan, s driver.Settings, patience time.Duration) *plan.Plan {
 	timeout, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
-	next := *p
-	next.Phases = slices.Clone(p.Phases)
-	for i := range next.Phases {
-		if m := next.Phases[i].Mix; m != nil && m.PatienceMS == 0 {
-			mix := *m
+	return withPhases(p, func(ph *plan.Phase) {
+		if ph.Mix != nil && ph.Mix.PatienceMS == 0 {
+			mix := *ph.Mix
 			mix.PatienceMS = patience.Milliseconds() + timeout
-			next.Phases[i].Mix = &mix
+			ph.Mix = &mix
 		}
-		if r := next.Phases[i].Replay; r != nil && r.PatienceMS == 0 {
-			replay := *r
+		if ph.Replay != nil && ph.Replay.PatienceMS == 0 {
+			replay := *ph.Replay
 			replay.PatienceMS = patience.Milliseconds() + timeout
-			next.Phases[i].Replay = &replay
+			ph.Replay = &replay
 		}
-	}
-	return &next
+	})
 }

@@ -51,29 +51,19 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	var all []*Case
 	for _, w := range m.Workloads {
 		one := *m
-		one.Workloads, one.Parameters = []*workload.Workload{w}, map[string][]int64{}
-		first := map[string]int64{}
-		for _, p := range w.Parameters {
-			if values, given := m.Parameters[p.Name]; given {
-				one.Parameters[p.Name], first[p.Name] = values, values[0]
-			}
-		}
-		p, err := w.Plan(m.Scale, first)
+		one.Workloads, one.Parameters = []*workload.Workload{w}, ownParameters(w, m.Parameters)
+		points, err := w.Cases(m.Scale, one.Parameters)
 		if err != nil {
 			return nil, err
 		}
-		c, ok := contention(p)
+		c, ok := contention(points[0].Plan)
 		if !ok {
 			return nil, &NoMixError{w.Name}
 		}
 		if c.alone != "" && c.clients == 1 {
 			return nil, &OneClientError{w.Name, c.alone}
 		}
-		several, err := m.inProcesses(w, one.Parameters)
-		if err != nil {
-			return nil, err
-		}
-		for _, in := range several {
+		for _, in := range m.inProcesses(points, one.Parameters) {
 			one.Parameters = in.parameters
 			var grid []*Case
 			for _, way := range c.in(in.processes).ways(w.Settings, ways) {
@@ -191,17 +181,13 @@ type inProcesses struct {
 }
 
 // inProcesses returns the numbers of processes for the mixes of a workload, each with the values of
-// parameters for which it is used.
-func (m *Matrix) inProcesses(w *workload.Workload, parameters map[string][]int64) (list []inProcesses, err error) {
+// parameters for which it is used. The parameter points has the cases of the workload.
+func (m *Matrix) inProcesses(points []workload.Case, parameters map[string][]int64) (list []inProcesses) {
 	if values, given := m.Settings["processes"]; given {
 		for _, v := range values {
 			list = append(list, inProcesses{driver.Settings{"processes": v}.Processes(), parameters})
 		}
-		return list, nil
-	}
-	points, err := w.Cases(m.Scale, parameters)
-	if err != nil || len(points) == 0 {
-		return nil, err
+		return list
 	}
 	for _, at := range points {
 		in := inProcesses{at.Settings.Processes(), map[string][]int64{}}
@@ -213,7 +199,7 @@ func (m *Matrix) inProcesses(w *workload.Workload, parameters map[string][]int64
 	if !slices.ContainsFunc(list, func(in inProcesses) bool { return in.processes != list[0].processes }) {
 		list = []inProcesses{{list[0].processes, parameters}}
 	}
-	return list, nil
+	return list
 }
 
 // contended describes the mixes and replays of a plan, as far as that matters for sharing

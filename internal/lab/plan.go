@@ -78,11 +78,9 @@ func (m *Matrix) Cases() ([]*Case, error) {
 	used := map[string]bool{}
 	for _, w := range m.Workloads {
 		hash := w.SHA256()
-		own := map[string][]int64{}
-		for _, p := range w.Parameters {
-			if values, given := m.Parameters[p.Name]; given {
-				own[p.Name], used[p.Name] = values, true
-			}
+		own := ownParameters(w, m.Parameters)
+		for name := range own {
+			used[name] = true
 		}
 		points, err := w.Cases(m.Scale, own)
 		if problems, ok := errors.AsType[workload.Problems](err); ok && len(own) > 0 { // with the default parameters the file has no problems
@@ -135,6 +133,17 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		}
 	}
 	return cases, m.expect(todo)
+}
+
+// ownParameters returns those of the given parameters that the workload has.
+func ownParameters(w *workload.Workload, given map[string][]int64) map[string][]int64 {
+	own := map[string][]int64{}
+	for _, p := range w.Parameters {
+		if values, ok := given[p.Name]; ok {
+			own[p.Name] = values
+		}
+	}
+	return own
 }
 
 // caseOf returns the case for a driver, settings, and a workload at some values of its parameters. The

@@ -65,13 +65,14 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 		}
 		for _, in := range m.inProcesses(points, one.Parameters) {
 			one.Parameters = in.parameters
+			if _, given := m.Settings["processes"]; given {
+				one.Settings = maps.Clone(m.Settings)
+				one.Settings["processes"] = []string{strconv.Itoa(in.processes)}
+			}
 			var grid []*Case
 			for _, way := range c.in(in.processes).ways(w.Settings, ways) {
 				if m.sharesCache(w) {
 					way["cache"] = []string{"shared", "private"} // the private cache shows whether the shared one causes the errors
-				}
-				if _, given := m.Settings["processes"]; given {
-					way["processes"] = []string{strconv.Itoa(in.processes)}
 				}
 				cases, err := one.lockCases(way, c, ways)
 				if err != nil {
@@ -79,7 +80,7 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 				}
 				grid = append(grid, cases...)
 			}
-			if grid, err = one.withToday(grid, in, c, ways); err != nil {
+			if grid, err = one.withToday(grid, c, ways); err != nil {
 				return nil, err
 			}
 			for _, c := range grid {
@@ -94,7 +95,7 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 // withToday sets the field Today of the cases in grid that have the workload's own settings, and returns
 // grid. If grid lacks such a case, withToday adds it at the front. If the user gave several values for a
 // setting, the workload's own value is used. m has only one workload.
-func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockWays) ([]*Case, error) {
+func (m *Matrix) withToday(grid []*Case, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}
 	for name, values := range m.Settings {
@@ -102,11 +103,7 @@ func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockW
 			one.Settings[name] = values
 		}
 	}
-	way := map[string][]string{}
-	if _, given := m.Settings["processes"]; given {
-		way["processes"] = []string{strconv.Itoa(in.processes)}
-	}
-	own, err := one.lockCases(way, c, ways)
+	own, err := one.lockCases(nil, c, ways)
 	if err != nil {
 		return nil, err
 	}

@@ -47,11 +47,6 @@ func SamePlan(a, b *result.Case) bool {
 // does not have.
 func (m *Matrix) CasesOf(w *workload.Workload, settings map[string][]string, parameters map[string][]int64) ([]*Case, error) {
 	one := *m
-	one.Workloads, one.Settings, one.Parameters = []*workload.Workload{w}, settings, map[string][]int64{}
-	for _, p := range w.Parameters {
-		if values, ok := parameters[p.Name]; ok {
-			one.Parameters[p.Name] = values
-		}
-	}
+	one.Workloads, one.Settings, one.Parameters = []*workload.Workload{w}, settings, ownParameters(w, parameters)
 	return one.Cases()
 }

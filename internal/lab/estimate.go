@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // Plan predicts the size of a run.
@@ -124,19 +125,17 @@ func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	if c.Plan == nil {
 		return &next, 0
 	}
-	p := *c.Plan
-	p.Phases, next.Expect = slices.Clone(p.Phases), maps.Clone(c.Expect)
-	for i := range p.Phases {
-		if r := p.Phases[i].Replay; r != nil && r.Speed == 0 {
-			whole += r.Events.Len()
-			first := workload.FirstEvents(r, events)
-			p.Phases[i].Replay = first
-			expect := next.Expect[p.Phases[i].Name]
-			expect.Operations = int64(first.Events.Len())
-			next.Expect[p.Phases[i].Name] = expect
+	next.Expect = maps.Clone(c.Expect)
+	next.Plan = withPhases(c.Plan, func(p *plan.Phase) {
+		if p.Replay == nil || p.Replay.Speed > 0 {
+			return
 		}
-	}
-	next.Plan = &p
+		whole += p.Replay.Events.Len()
+		p.Replay = workload.FirstEvents(p.Replay, events)
+		expect := next.Expect[p.Name]
+		expect.Operations = int64(p.Replay.Events.Len())
+		next.Expect[p.Name] = expect
+	})
 	return &next, whole
 }
 

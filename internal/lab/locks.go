@@ -51,37 +51,28 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	var all []*Case
 	for _, w := range m.Workloads {
 		one := *m
-		one.Workloads, one.Parameters = []*workload.Workload{w}, map[string][]int64{}
-		first := map[string]int64{}
-		for _, p := range w.Parameters {
-			if values, given := m.Parameters[p.Name]; given {
-				one.Parameters[p.Name], first[p.Name] = values, values[0]
-			}
-		}
-		p, err := w.Plan(m.Scale, first)
+		one.Workloads, one.Parameters = []*workload.Workload{w}, ownParameters(w, m.Parameters)
+		points, err := w.Cases(m.Scale, one.Parameters)
 		if err != nil {
 			return nil, err
 		}
-		c, ok := contention(p)
+		c, ok := contention(points[0].Plan)
 		if !ok {
 			return nil, &NoMixError{w.Name}
 		}
 		if c.alone != "" && c.clients == 1 {
 			return nil, &OneClientError{w.Name, c.alone}
 		}
-		several, err := m.inProcesses(w, one.Parameters)
-		if err != nil {
-			return nil, err
-		}
-		for _, in := range several {
+		for _, in := range m.inProcesses(points, one.Parameters) {
 			one.Parameters = in.parameters
+			if _, given := m.Settings["processes"]; given {
+				one.Settings = maps.Clone(m.Settings)
+				one.Settings["processes"] = []string{strconv.Itoa(in.processes)}
+			}
 			var grid []*Case
 			for _, way := range c.in(in.processes).ways(w.Settings, ways) {
 				if m.sharesCache(w) {
 					way["cache"] = []string{"shared", "private"} // the private cache shows whether the shared one causes the errors
-				}
-				if _, given := m.Settings["processes"]; given {
-					way["processes"] = []string{strconv.Itoa(in.processes)}
 				}
 				cases, err := one.lockCases(way, c, ways)
 				if err != nil {
@@ -89,7 +80,7 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 				}
 				grid = append(grid, cases...)
 			}
-			if grid, err = one.withToday(grid, in, c, ways); err != nil {
+			if grid, err = one.withToday(grid, c, ways); err != nil {
 				return nil, err
 			}
 			for _, c := range grid {
@@ -104,7 +95,7 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 // withToday sets the field Today of the cases in grid that have the workload's own settings, and returns
 // grid. If grid lacks such a case, withToday adds it at the front. If the user gave several values for a
 // setting, the workload's own value is used. m has only one workload.
-func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockWays) ([]*Case, error) {
+func (m *Matrix) withToday(grid []*Case, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}
 	for name, values := range m.Settings {
@@ -112,11 +103,7 @@ func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockW
 			one.Settings[name] = values
 		}
 	}
-	way := map[string][]string{}
-	if _, given := m.Settings["processes"]; given {
-		way["processes"] = []string{strconv.Itoa(in.processes)}
-	}
-	own, err := one.lockCases(way, c, ways)
+	own, err := one.lockCases(nil, c, ways)
 	if err != nil {
 		return nil, err
 	}
@@ -191,17 +178,13 @@ type inProcesses struct {
 }
 
 // inProcesses returns the numbers of processes for the mixes of a workload, each with the values of
-// parameters for which it is used.
-func (m *Matrix) inProcesses(w *workload.Workload, parameters map[string][]int64) (list []inProcesses, err error) {
+// parameters for which it is used. The parameter points has the cases of the workload.
+func (m *Matrix) inProcesses(points []workload.Case, parameters map[string][]int64) (list []inProcesses) {
 	if values, given := m.Settings["processes"]; given {
 		for _, v := range values {
 			list = append(list, inProcesses{driver.Settings{"processes": v}.Processes(), parameters})
 		}
-		return list, nil
-	}
-	points, err := w.Cases(m.Scale, parameters)
-	if err != nil || len(points) == 0 {
-		return nil, err
+		return list
 	}
 	for _, at := range points {
 		in := inProcesses{at.Settings.Processes(), map[string][]int64{}}
@@ -213,7 +196,7 @@ func (m *Matrix) inProcesses(w *workload.Workload, parameters map[string][]int64
 	if !slices.ContainsFunc(list, func(in inProcesses) bool { return in.processes != list[0].processes }) {
 		list = []inProcesses{{list[0].processes, parameters}}
 	}
-	return list, nil
+	return list
 }
 
 // contended describes the mixes and replays of a plan, as far as that matters for sharing
@@ -325,16 +308,14 @@ func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]strin
 // replayAlone makes each replay of the case use one client, which runs one transaction after
 // another on one connection.
 func (c *Case) replayAlone() {
-	p := *c.Plan
-	p.Phases = slices.Clone(p.Phases)
-	for i := range p.Phases {
-		if r := p.Phases[i].Replay; r != nil {
-			one := *r
+	c.Plan = withPhases(c.Plan, func(p *plan.Phase) {
+		if p.Replay != nil {
+			one := *p.Replay
 			one.Clients = 1
-			p.Phases[i].Replay = &one
+			p.Replay = &one
 		}
-	}
-	c.Plan, c.Settings = &p, c.Settings.With(driver.Settings{"pool_size": "1"})
+	})
+	c.Settings = c.Settings.With(driver.Settings{"pool_size": "1"})
 	c.InForce = inForce(c.Settings, c.Plan)
 }
 
@@ -362,19 +343,16 @@ func notTried(p *plan.Plan) (list []result.Warning) {
 // begins or ends for the time patience plus busy_timeout.
 func patient(p *plan.Plan, s driver.Settings, patience time.Duration) *plan.Plan {
 	timeout, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
-	next := *p
-	next.Phases = slices.Clone(p.Phases)
-	for i := range next.Phases {
-		if m := next.Phases[i].Mix; m != nil && m.PatienceMS == 0 {
-			mix := *m
+	return withPhases(p, func(ph *plan.Phase) {
+		if ph.Mix != nil && ph.Mix.PatienceMS == 0 {
+			mix := *ph.Mix
 			mix.PatienceMS = patience.Milliseconds() + timeout
-			next.Phases[i].Mix = &mix
+			ph.Mix = &mix
 		}
-		if r := next.Phases[i].Replay; r != nil && r.PatienceMS == 0 {
-			replay := *r
+		if ph.Replay != nil && ph.Replay.PatienceMS == 0 {
+			replay := *ph.Replay
 			replay.PatienceMS = patience.Milliseconds() + timeout
-			next.Phases[i].Replay = &replay
+			ph.Replay = &replay
 		}
-	}
-	return &next
+	})
 }

@@ -78,11 +78,9 @@ func (m *Matrix) Cases() ([]*Case, error) {
 	used := map[string]bool{}
 	for _, w := range m.Workloads {
 		hash := w.SHA256()
-		own := map[string][]int64{}
-		for _, p := range w.Parameters {
-			if values, given := m.Parameters[p.Name]; given {
-				own[p.Name], used[p.Name] = values, true
-			}
+		own := ownParameters(w, m.Parameters)
+		for name := range own {
+			used[name] = true
 		}
 		points, err := w.Cases(m.Scale, own)
 		if problems, ok := errors.AsType[workload.Problems](err); ok && len(own) > 0 { // with the default parameters the file has no problems
@@ -92,10 +90,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			return nil, err
 		}
 		for _, at := range points {
-			resolved, err := w.Plan(m.Scale, at.Parameters)
-			if err != nil {
-				return nil, err
-			}
+			resolved := at.Plan
 			if w.Database != "" && w.Snapshot() == nil {
 				return nil, fmt.Errorf("workload %s begins with the database %s, which only a workload file that is named on the command line can do", w.Name, w.Database)
 			}
@@ -121,7 +116,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 						continue // such a case differs only in settings that do not apply to this driver
 					}
 					planned[key] = true
-					c, err := m.caseOf(w, d, set, has, at, back, resolved)
+					c, err := m.caseOf(w, d, set, has, at, back)
 					if err != nil {
 						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 					}
@@ -140,9 +135,21 @@ func (m *Matrix) Cases() ([]*Case, error) {
 	return cases, m.expect(todo)
 }
 
+// ownParameters returns those of the given parameters that the workload has.
+func ownParameters(w *workload.Workload, given map[string][]int64) map[string][]int64 {
+	own := map[string][]int64{}
+	for _, p := range w.Parameters {
+		if values, ok := given[p.Name]; ok {
+			own[p.Name] = values
+		}
+	}
+	return own
+}
+
 // caseOf returns the case for a driver, settings, and a workload at some values of its parameters. The
 // parameter "set" has the settings, and the parameter "has" those of them that apply to the driver.
-func (m *Matrix) caseOf(w *workload.Workload, d chosen, set, has driver.Settings, at workload.Case, back *readable, resolved *plan.Plan) (*Case, error) {
+func (m *Matrix) caseOf(w *workload.Workload, d chosen, set, has driver.Settings, at workload.Case, back *readable) (*Case, error) {
+	resolved := at.Plan
 	c := &Case{Ref: d.ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
 	c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 	c.Needed = d.needed

@@ -68,12 +68,9 @@ func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Ins
 // asking returns a copy of the plan that asks the worker to read back tables after each
 // insert: their checksums if hashed is set, otherwise only the numbers of rows.
 func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan {
-	asked := *p
-	asked.Phases = slices.Clone(p.Phases)
-	for i := range asked.Phases {
-		ph := &asked.Phases[i]
+	return withPhases(p, func(ph *plan.Phase) {
 		if ph.Insert == nil {
-			continue
+			return
 		}
 		in := *ph.Insert
 		in.Verify = nil
@@ -84,8 +81,18 @@ func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan
 			in.Verify = append(in.Verify, t.Stored)
 		}
 		ph.Insert = &in
+	})
+}
+
+// withPhases returns a copy of a plan, after the function change has changed each phase of the copy. What a
+// phase points to belongs to the original.
+func withPhases(p *plan.Plan, change func(*plan.Phase)) *plan.Plan {
+	next := *p
+	next.Phases = slices.Clone(p.Phases)
+	for i := range next.Phases {
+		change(&next.Phases[i])
 	}
-	return &asked
+	return &next
 }
 
 // readable lists the tables and columns that can be read back unchanged after an insert, and says why other

@@ -99,6 +99,7 @@ type Case struct {
 	Parameters map[string]int64 // the value of every parameter
 	Settings   driver.Settings  // the workload's settings, with parameters replaced by their values
 	Expects    []result.Expectation
+	Plan       *plan.Plan // the workload, resolved for these values
 }
 
 // Builtins lists the names of the built-in workloads, sorted.
@@ -406,7 +407,7 @@ func (w *Workload) Cases(scale string, params map[string][]int64) ([]Case, error
 		if err != nil {
 			return nil, err
 		}
-		cases[i] = Case{Parameters: values, Settings: l.settings, Expects: l.expects}
+		cases[i] = Case{values, l.settings, l.expects, l.plan}
 	}
 	return cases, nil
 }

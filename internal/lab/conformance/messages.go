@@ -17,8 +17,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
-	"github.com/sqlite3perf/sqlite3perf/internal/workload"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -250,26 +248,11 @@ const gone = 10 * time.Second
 // labGone closes the worker's input during a phase, as happens when the lab ends. It checks that the worker
 // then removes its files and exits.
 func labGone(ctx context.Context, s *Subject) error {
-	w, err := workload.Parse("endless.yaml", []byte(yaml("endless")), nil)
-	if err != nil {
-		return err
-	}
-	plan, err := w.Plan(workload.Full, nil)
-	if err != nil {
-		return err
-	}
-	path := s.database()
-	line, err := json.Marshal(protocol.Request{
-		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: Seed, Path: path, Settings: driver.Settings{"pool_size": "1"}, Plan: plan,
-	})
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := fmt.Errorf("the worker does not end within %v after its standard input was closed in the phase endless: watch for the end of standard input in a thread", gone)
 	begun := false
-	h, err := s.ask(ctx, line, func(a *protocol.Response) bool {
+	h, err := s.askTrial(ctx, yaml("endless"), func(a *protocol.Response) bool {
 		if a.Type == protocol.TypePhase && !begun {
 			begun = true
 			time.AfterFunc(gone, func() { cancel(late) })
@@ -285,7 +268,7 @@ func labGone(ctx context.Context, s *Subject) error {
 		return errors.New("the worker ended with status 0 though the lab had gone: want another status")
 	}
 	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
-		if _, err := os.Stat(path + suffix); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(s.database() + suffix); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("the lab has gone, and test.db%s is left behind: remove the database with its -wal, -shm and -journal", suffix)
 		}
 	}

@@ -179,9 +179,9 @@ const pageHead = `# Known defects
 
 This page lists defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory. ` + "`sqlite3perf drivers --defects`" + ` lists the defects of each driver, according to the versions that its worker reports.
 
-Only published defects whose sources we have read are listed, so a driver without an entry may still have defects. A defect does harm only if everything listed under *Needs* is present. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)). govulncheck finds few of them, because SQLite is not a Go module.
+Only published defects whose sources we have read are listed, so a driver without an entry may still have defects. A defect does harm only if everything listed under *Needs* is present. Where nothing is listed under *Do*, use a version without the defect. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)). govulncheck finds few of them, because SQLite is not a Go module.
 
-The worst come first. To add one, write an entry with its source into internal/defects/defects.json.
+The worst come first.
 
 `
 
@@ -216,7 +216,10 @@ func page() string {
 			fmt.Fprintf(&b, "## %s\n", title)
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s (%s): %s. %s\n\n", d.ID, sentence(string(d.Effect)), versions(d), d.Title, d.Means)
-		fmt.Fprintf(&b, "- Needs: %s\n- Do: %s\n", needs(d.Needs), d.Do)
+		fmt.Fprintf(&b, "- Needs: %s\n", needs(d.Needs))
+		if !onlyUpdate(d) {
+			fmt.Fprintf(&b, "- Do: %s\n", d.Do)
+		}
 		for _, p := range d.Patched {
 			fmt.Fprintf(&b, "- %s has its own fix from %s on.\n", p.Module, p.From)
 		}
@@ -227,6 +230,12 @@ func page() string {
 		fmt.Fprintf(&b, "- Sources: %s\n", strings.Join(links, ", "))
 	}
 	return b.String()
+}
+
+// onlyUpdate reports whether d.Do says no more than the ranges of versions: use one without the defect.
+func onlyUpdate(d defects.Defect) bool {
+	version := strings.TrimPrefix(strings.TrimPrefix(d.Do, "Use "), "SQLite ")
+	return version == d.Affected[len(d.Affected)-1].Fixed+" or newer."
 }
 
 func sentence(s string) string {

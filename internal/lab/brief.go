@@ -3,7 +3,6 @@ package lab
 import (
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
@@ -35,11 +34,4 @@ func brief(workload string, p *plan.Plan, seed uint64, n int) []string {
 		}
 	}
 	return list
-}
-
-// unhashed reports whether the worker was asked to leave out the checksum of the phase's rows. A mix always
-// has a checksum. The worker computes it before the clock starts, and this also loads the database into
-// memory.
-func (s *session) unhashed(p *plan.Phase) bool {
-	return p.Query != nil && slices.Contains(s.brief, p.Name)
 }

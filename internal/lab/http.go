@@ -140,18 +140,14 @@ func columnType(p *plan.Plan, name string) driver.Type {
 
 // cell returns the generated value in row r, as a driver decodes it from a column with the given type.
 func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
-	if c.Null(r) {
+	switch {
+	case c.Null(r):
 		return driver.Cell{Null: true}
-	}
-	switch as {
-	case driver.Text:
+	case as == driver.Text:
 		return driver.Cell{Text: c.Text(r)}
-	case driver.Bool:
-		return driver.Cell{Bool: c.Ints[r] != 0}
-	case driver.Time:
-		return driver.Cell{Time: time.UnixMilli(c.Ints[r])}
 	}
-	return driver.Cell{Int: c.Ints[r]}
+	n := c.Ints[r]
+	return driver.Cell{Int: n, Bool: n != 0, Time: time.UnixMilli(n)} // readers take the one of the column's type
 }
 
 // listening handles the worker's answer of type listening: its server accepts connections. It verifies the

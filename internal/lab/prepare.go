@@ -34,38 +34,29 @@ func Prepare(ctx context.Context, cases []*Case, b *build.Builder, progress Buil
 	var mu sync.Mutex
 	for i, name := range names {
 		group.Go(func() error {
-			return prepare(ctx, byName[name], b, counted{&mu, progress, i + 1, len(names)})
+			tell := func(ended bool, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if ended {
+					progress.Built(i+1, len(names), name, err)
+				} else {
+					progress.Building(i+1, len(names), name)
+				}
+			}
+			return prepare(ctx, byName[name], b, tell)
 		})
 	}
 	return group.Wait()
 }
 
-// counted reports the progress of worker i of n.
-type counted struct {
-	mu       *sync.Mutex
-	progress Building
-	i, n     int
-}
-
-func (p counted) building(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.progress.Building(p.i, p.n, name)
-}
-
-func (p counted) built(name string, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.progress.Built(p.i, p.n, name, err)
-}
-
-// prepare finds or builds the worker of the cases of one driver.
-func prepare(ctx context.Context, cases []*Case, b *build.Builder, p counted) error {
-	ref, name := cases[0].Ref, cases[0].Driver
+// prepare finds or builds the worker of the cases of one driver. It calls the function tell when a build begins,
+// and again, with ended = true, when the build has ended or the worker is not available.
+func prepare(ctx context.Context, cases []*Case, b *build.Builder, tell func(ended bool, err error)) error {
+	ref := cases[0].Ref
 	built := false
 	path, with, err := b.Worker(ctx, ref, func() {
 		built = true
-		p.building(name)
+		tell(false, nil)
 	})
 	info := cases[0].Info
 	if err == nil && ref.Path != "" {
@@ -80,7 +71,7 @@ func prepare(ctx context.Context, cases []*Case, b *build.Builder, p counted) er
 		return err
 	}
 	if built || err != nil {
-		p.built(name, err)
+		tell(true, err)
 	}
 	for _, c := range cases {
 		c.Worker, c.Build, c.Linked, c.Info = path, with, modules, info

@@ -3,7 +3,6 @@ package lab
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -326,7 +326,7 @@ type hasher struct {
 	plan *plan.Plan
 	gen  *plan.Gen
 	seed uint64
-	sets []byte // hash of plan.DataSets, which is part of the cache's key
+	sets string // hash of plan.DataSets, which is part of the cache's key
 }
 
 // rowSums caches the sums that this process has computed, because several plans may have the same data sets. A
@@ -338,14 +338,13 @@ func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(sets)
-	h.plan, h.gen, h.sets = p, gen, sum[:]
+	h.plan, h.gen, h.sets = p, gen, directory.Sum(sets)
 	return nil
 }
 
 // set returns the sum of the hashes of a data set's rows.
 func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
-	key := fmt.Sprintf("%d %x %q %q", h.seed, h.sets, d.Name, columns)
+	key := fmt.Sprintf("%d %s %q %q", h.seed, h.sets, d.Name, columns)
 	if sum, ok := rowSums.Load(key); ok {
 		return sum.(*plan.RowSum), nil
 	}

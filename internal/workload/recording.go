@@ -3,8 +3,6 @@ package workload
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/record"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -42,8 +41,7 @@ func (w *Workload) recording(name string) *recording {
 		r.problem = err.Error()
 		return r
 	}
-	sum := sha256.Sum256(data)
-	r.sha256 = hex.EncodeToString(sum[:])
+	r.sha256 = directory.Sum(data)
 	if bytes.HasPrefix(data, []byte("{")) {
 		r.Recording, err = record.Read(bytes.NewReader(data))
 	} else {

@@ -1,8 +1,6 @@
 package build
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/sources"
 )
 
@@ -128,8 +127,7 @@ const hashLength = 16
 
 // hashName returns the name of the directory to which an archive is unpacked.
 func hashName(archive []byte) string {
-	hash := sha256.Sum256(archive)
-	return fmt.Sprintf("%x", hash[:hashLength/2])
+	return directory.Sum(archive)[:hashLength]
 }
 
 // filesOf reads the files of unpacked sources.

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,27 +58,23 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 // allowed is true, the plan permits SQL that reaches other files. reachingOut returns the last answer, and
 // whether the file exists afterwards.
 func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed bool) (a protocol.Response, there bool, err error) {
-	file := filepath.Join(s.Dir, "other.db")
-	sql = strings.ReplaceAll(sql, "FILE", "'"+strings.ReplaceAll(file, "'", "''")+"'")
-	h, err := s.askTrial(ctx, simplest, nil, func(req *protocol.Request) {
-		p := *req.Plan
-		req.Plan, p.Files = &p, allowed
-		if inSchema {
-			p.Schema += ";\n" + sql
-		} else {
-			p.Phases = append(slices.Clone(p.Phases), plan.Phase{Name: "reaches", Script: sql})
-		}
+	err = s.inDirectory(ctx, func(ctx context.Context, s *Subject) error {
+		file := filepath.Join(s.Dir, "other.db")
+		sql := strings.ReplaceAll(sql, "FILE", "'"+strings.ReplaceAll(file, "'", "''")+"'")
+		h, err := s.askTrial(ctx, simplest, nil, func(req *protocol.Request) {
+			p := *req.Plan
+			req.Plan, p.Files = &p, allowed
+			if inSchema {
+				p.Schema += ";\n" + sql
+			} else {
+				p.Phases = append(slices.Clone(p.Phases), plan.Phase{Name: "reaches", Script: sql})
+			}
+		})
+		_, serr := os.Stat(file)
+		a, there = h.last(), serr == nil
+		return err
 	})
-	_, serr := os.Stat(file)
-	return h.last(), serr == nil, errors.Join(err, removeAll(s.Dir))
-}
-
-func removeAll(dir string) error {
-	list, err := os.ReadDir(dir)
-	for _, e := range list {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
-	}
-	return err
+	return a, there, err
 }
 
 // reaching are scripts that create another file. In some of them, SQLite reads a quote as a part of a

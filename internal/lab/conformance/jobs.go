@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"errors"
@@ -12,6 +11,7 @@ import (
 
 	_ "modernc.org/sqlite" // registers the database/sql driver "sqlite"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -64,8 +64,7 @@ func benches(ctx context.Context, s *Subject) error {
 		}
 		for i := range jobRows {
 			random := fmt.Appendf(nil, "%08d", i)
-			sum := sha256.Sum256(random)
-			if _, err := tx.ExecContext(ctx, "INSERT INTO bench VALUES (?, ?, ?)", i, hex.EncodeToString(random), hex.EncodeToString(sum[:])); err != nil {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO bench VALUES (?, ?, ?)", i, hex.EncodeToString(random), directory.Sum(random)); err != nil {
 				return errors.Join(err, tx.Rollback())
 			}
 		}
@@ -126,7 +125,7 @@ func generates(ctx context.Context, s *Subject) error {
 			if err != nil {
 				return fmt.Errorf("row %d: rand is %q: want hexadecimal digits", n, random)
 			}
-			if want := sha256.Sum256(raw); sum != hex.EncodeToString(want[:]) {
+			if sum != directory.Sum(raw) {
 				return fmt.Errorf("row %d: hash is %q: want the SHA-256 of the bytes that rand encodes", n, sum)
 			}
 		}

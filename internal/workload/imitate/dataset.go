@@ -78,8 +78,6 @@ func identifierOf(name string) string {
 	return "_" + name
 }
 
-func isPlain(name string) bool { return identifierOf(name) == name }
-
 func (b *builder) newSet(name, table, count string) *dataSet {
 	d := &dataSet{name: b.unused(name), table: table, count: count}
 	b.sets = append(b.sets, d)

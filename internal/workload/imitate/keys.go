@@ -31,7 +31,7 @@ func (c *column) target() *column { return c.foreign.to[slices.Index(c.foreign.c
 
 // of returns the column as "set.column", in YAML.
 func (c *column) of(set string) string {
-	if isPlain(c.name) {
+	if identifierOf(c.name) == c.name {
 		return set + "." + c.name
 	}
 	return yamlText(set + "." + c.name)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -56,7 +55,7 @@ func someClusters() *cluster.Clusters {
 		Warnings: []result.Warning{{Code: result.WarningLoad, Message: "the load average was 3.00"}},
 		Trials: []cluster.ClusterTrial{
 			{Driver: "mattn", Version: "v1", Settings: driver.Settings{"journal_mode": "wal"}, Result: of(0), Rates: [][]float64{{900, 910, 920}}},
-			{Driver: "rqlite", Nodes: 3, Delay: time.Millisecond, Settings: driver.Settings{"nodes": "3"}, Result: of(3), Rates: [][]float64{{100, math.NaN(), 110}}, Reason: "not leader"},
+			{Driver: "rqlite", Nodes: 3, Delay: time.Millisecond, Settings: driver.Settings{"nodes": "3"}, Result: of(3), Rates: [][]float64{{100, 0, 110}}, Reason: "not leader"},
 			{Driver: "rqlite", Nodes: 3, Settings: driver.Settings{"nodes": "3"}, Result: harmed},
 			{Driver: "rqlite", Nodes: 5, Settings: driver.Settings{"nodes": "5"}, Reason: "node 4: it ended"},
 		},

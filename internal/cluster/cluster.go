@@ -5,7 +5,6 @@ package cluster
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -34,13 +33,9 @@ type ClusterTrial struct {
 	Delay    time.Duration       `json:"delay_ns"`          // delay of each byte between two nodes, in each direction
 	Settings driver.Settings     `json:"settings"`          // settings as the user asked for them
 	Result   *protocol.Clustered `json:"result,omitempty"`  // result of all rounds together
-	Rates    Rates               `json:"rates,omitempty"`
-	Reason   string              `json:"reason,omitempty"` // error of the last round that failed; "" if no round failed
+	Rates    [][]float64         `json:"rates,omitempty"`   // rows acknowledged per second, by load and then by round; 0 if the round failed (development versions stored null)
+	Reason   string              `json:"reason,omitempty"`  // error of the last round that failed; "" if no round failed
 }
-
-// Rates are rows acknowledged per second, by load and then by round. The rate of a round that
-// failed is NaN, and null in JSON.
-type Rates [][]float64
 
 // Name returns the driver, the number of nodes and the delay of the trial.
 func (t *ClusterTrial) Name() string {
@@ -80,7 +75,7 @@ func RowsPerSecond(l *protocol.LoadResult) float64 {
 }
 
 // rates returns the rows per second of each round under a load. load is the index of the load. The rate
-// of a round that failed is NaN.
+// of a round that failed is 0.
 func (t *ClusterTrial) rates(load int) []float64 {
 	if load < len(t.Rates) {
 		return t.Rates[load]
@@ -89,7 +84,7 @@ func (t *ClusterTrial) rates(load int) []float64 {
 }
 
 func (t *ClusterTrial) rate(load int) stats.Summary {
-	return stats.Summarize(slices.DeleteFunc(slices.Clone(t.rates(load)), math.IsNaN))
+	return stats.Summarize(slices.DeleteFunc(slices.Clone(t.rates(load)), func(rate float64) bool { return rate == 0 }))
 }
 
 func (c *Clusters) rounds() int {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -84,7 +83,7 @@ func sum(trials []Planned, results [][]*protocol.Clustered) (list []ClusterTrial
 			for k := range trials[i].Job.Loads {
 				rates := make([]float64, len(results[i]))
 				for n, r := range results[i] {
-					if rates[n] = math.NaN(); r != nil {
+					if r != nil {
 						rates[n] = RowsPerSecond(&r.Loads[k])
 					}
 				}

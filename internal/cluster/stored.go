@@ -1,10 +1,8 @@
 package cluster
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -15,38 +13,6 @@ import (
 
 // keptVersion is the version of the JSON form in which a run stores the trials.
 const keptVersion = 1
-
-// MarshalJSON writes null for rounds that failed.
-func (r Rates) MarshalJSON() ([]byte, error) {
-	list := make([][]*float64, len(r))
-	for i, rates := range r {
-		list[i] = make([]*float64, len(rates))
-		for k := range rates {
-			if !math.IsNaN(rates[k]) {
-				list[i][k] = &rates[k]
-			}
-		}
-	}
-	return json.Marshal(list)
-}
-
-// UnmarshalJSON reads null as NaN.
-func (r *Rates) UnmarshalJSON(text []byte) error {
-	var list [][]*float64
-	if err := json.Unmarshal(text, &list); err != nil {
-		return err
-	}
-	*r = make(Rates, len(list))
-	for i, rates := range list {
-		(*r)[i] = make([]float64, len(rates))
-		for k, v := range rates {
-			if (*r)[i][k] = math.NaN(); v != nil {
-				(*r)[i][k] = *v
-			}
-		}
-	}
-	return nil
-}
 
 // Keep returns the clusters in the form in which a run stores them. The machine and warnings are
 // not included, because the run has them.
@@ -106,7 +72,7 @@ func (t *ClusterTrial) check() error {
 			return fmt.Errorf("its loads have not been measured in the same 1 to %d rounds", mostRounds)
 		}
 		for _, r := range list {
-			if r <= 0 || r > fastest {
+			if r < 0 || r > fastest {
 				return errors.New("a rate is not one of rows per second")
 			}
 		}

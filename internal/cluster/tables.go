@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
@@ -77,8 +76,8 @@ func withInterval(figure string, s stats.Summary) string {
 func ofLocal(rates, local []float64, itself bool) string {
 	var ratios []float64
 	for i := range min(len(rates), len(local)) {
-		if r := rates[i] / local[i]; !math.IsNaN(r) {
-			ratios = append(ratios, r)
+		if rates[i] > 0 && local[i] > 0 {
+			ratios = append(ratios, rates[i]/local[i])
 		}
 	}
 	if ratios == nil {

@@ -80,10 +80,6 @@ type Proof struct {
 	States int    `json:"states"`
 }
 
-func (p *Proof) passed() bool {
-	return p.Found == p.Want || p.AtBest && p.Found.rank() > p.Want.rank()
-}
-
 // Cell is what survives with one driver and one combination of settings.
 type Cell struct {
 	Driver        string          `json:"driver"`

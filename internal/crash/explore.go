@@ -10,10 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
@@ -113,48 +114,22 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 		return out, err
 	}
 	// Recordings are timed, so they run alone. States are judged at the same time.
-	err = parallel(ctx, len(list), func(ctx context.Context, i int) error {
-		if list[i].cell.Reason != "" {
-			return nil
-		}
-		x.Note("%d/%d %s", i+1, len(list), x.Cells[i].name())
-		err := x.explore(ctx, list[i])
-		list[i].rec = nil // the next cells may need its memory
-		if err != nil && ctx.Err() == nil {
-			list[i].cell.Reason = reasonOf(err).Error()
-			return nil
-		}
-		return err
-	})
-	return out, err
-}
-
-// parallel calls work for the numbers below n, on all processors. It ends at the first error.
-func parallel(ctx context.Context, n int, work func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var group sync.WaitGroup
-	next := make(chan int)
-	for range min(runtime.NumCPU(), n) {
-		group.Go(func() {
-			for i := range next {
-				if err := work(ctx, i); err != nil {
-					cancel(err)
-				}
+	var group errgroup.Group
+	group.SetLimit(runtime.NumCPU())
+	for i, r := range list {
+		group.Go(func() error {
+			if r.cell.Reason != "" || ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			x.Note("%d/%d %s", i+1, len(list), x.Cells[i].name())
+			if err := x.explore(ctx, r); err != nil && ctx.Err() == nil {
+				r.cell.Reason = reasonOf(err).Error()
+			}
+			r.rec = nil // the next cells may need its memory
+			return context.Cause(ctx)
 		})
 	}
-	for i := range n {
-		select {
-		case next <- i:
-			continue
-		case <-ctx.Done():
-		}
-		break
-	}
-	close(next)
-	group.Wait()
-	return context.Cause(ctx)
+	return out, group.Wait()
 }
 
 // quiet lists settings that are left out where a cell is only named.
@@ -434,10 +409,3 @@ const statesAfterErrors = 8
 
 // mostFailures is how many failing states an outcome describes.
 const mostFailures = 3
-
-func (o *Outcome) keepWorst() {
-	slices.SortStableFunc(o.Failing, func(a, b Failure) int {
-		return cmp.Or(b.Grade.rank()-a.Grade.rank(), b.Acknowledged-int(b.Found)-(a.Acknowledged-int(a.Found)))
-	})
-	o.Failing = o.Failing[:min(len(o.Failing), mostFailures)]
-}

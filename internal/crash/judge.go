@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -144,7 +145,10 @@ func (x *Explorer) count(r *recorded, out *Outcome, c *candidate, f *Failure) er
 		return err
 	}
 	out.Failing = append(out.Failing, *f)
-	out.keepWorst()
+	slices.SortStableFunc(out.Failing, func(a, b Failure) int {
+		return cmp.Or(b.Grade.rank()-a.Grade.rank(), b.Acknowledged-int(b.Found)-(a.Acknowledged-int(a.Found)))
+	})
+	out.Failing = out.Failing[:min(len(out.Failing), mostFailures)]
 	return nil
 }
 

@@ -108,7 +108,7 @@ func (p *Proof) add(o *Outcome) error {
 
 // failed returns an error if what was found so far is not what must be found.
 func (p *Proof) failed(details string) error {
-	if p.passed() {
+	if p.Found == p.Want || p.AtBest && p.Found.rank() > p.Want.rank() {
 		return nil
 	}
 	return fmt.Errorf("the laboratory's own proof fails, so it prints no result: %s: found %s in %d states%s", p.Name, p.Found, p.States, details)

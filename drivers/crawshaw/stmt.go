@@ -22,8 +22,8 @@ type stmt struct {
 	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
 
-	checked bool // the columns have been compared with the declared ones
-	once    bool // held is not in the connection's cache
+	checked   bool // the columns have been compared with the declared ones
+	transient bool // held is not in the connection's cache
 }
 
 // acquire returns the library's statement. The caller must reset it.
@@ -34,14 +34,14 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	return s.prepare()
 }
 
-// prepareOnce prepares a statement that is not in the connection's cache. Close finalizes it. The
-// library goes through the cache whenever a connection is taken from the pool or returned, so what
-// only the engine asks must not stay there.
-func (s *stmt) prepareOnce() (err error) {
+// prepareTransient prepares a statement that is not in the connection's cache. Close finalizes it. The
+// library goes through the whole cache when a connection is taken from the pool or returned, so
+// statements that only the engine needs must not stay there.
+func (s *stmt) prepareTransient() (err error) {
 	if s.held, _, err = s.conn.PrepareTransient(s.st.SQL); err != nil {
 		return wrap(err)
 	}
-	s.once = true
+	s.transient = true
 	if err = s.checkColumns(s.held); err != nil {
 		s.held.Finalize()
 	}
@@ -224,7 +224,7 @@ func isNull(q *sqlite.Stmt, col int) bool { return q.ColumnType(col) == sqlite.S
 
 // Close leaves a statement of the connection's cache there, as the library intends.
 func (s *stmt) Close() error {
-	if !s.once {
+	if !s.transient {
 		return nil
 	}
 	return wrap(s.held.Finalize())

@@ -21,8 +21,8 @@ type stmt struct {
 	st   driver.Statement
 	conn *sqlite.Conn
 
-	checked bool // the columns have been compared with the declared ones
-	once    bool // held is not in the connection's cache
+	checked   bool // the columns have been compared with the declared ones
+	transient bool // held is not in the connection's cache
 }
 
 // columns are the columns of a row, by kind. Each frequent kind is decoded in its own loop:
@@ -63,14 +63,14 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	return s.prepare()
 }
 
-// prepareOnce prepares a statement that is not in the connection's cache. Close finalizes it. The
-// library goes through the cache whenever a connection is taken from the pool or returned, so what
-// only the engine asks must not stay there.
-func (s *stmt) prepareOnce() (err error) {
+// prepareTransient prepares a statement that is not in the connection's cache. Close finalizes it. The
+// library goes through the whole cache when a connection is taken from the pool or returned, so
+// statements that only the engine needs must not stay there.
+func (s *stmt) prepareTransient() (err error) {
 	if s.held, _, err = s.conn.PrepareTransient(s.st.SQL); err != nil {
 		return wrap(err)
 	}
-	s.once = true
+	s.transient = true
 	if err = s.checkColumns(s.held); err != nil {
 		s.held.Finalize()
 	}
@@ -247,7 +247,7 @@ func (s *stmt) scanOthers(q *sqlite.Stmt) {
 
 // Close leaves a statement of the connection's cache there, as the library intends.
 func (s *stmt) Close() error {
-	if !s.once {
+	if !s.transient {
 		return nil
 	}
 	return wrap(s.held.Finalize())

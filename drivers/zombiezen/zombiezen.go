@@ -156,8 +156,8 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 	switch {
 	case st.AdHoc:
 		return s, nil
-	case st.Once && !pooled:
-		return s, s.prepareOnce()
+	case st.Transient && !pooled:
+		return s, s.prepareTransient()
 	}
 	q, err := s.prepare()
 	if err != nil {

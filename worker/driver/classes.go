@@ -114,6 +114,8 @@ func (c *TypeCheck) classes(first, last int, where string) Statement {
 			strings.Join(list, ",") + " FROM sqlite3perf_result" + where,
 		Params:  c.st.Params,
 		Columns: slices.Repeat([]ColumnType{{Type: Text}}, last-first),
+
+		Transient: true,
 	}
 }
 

@@ -277,9 +277,9 @@ type Statement struct {
 	// it does by default.
 	AdHoc bool
 
-	// Once is set if the statement is executed only once. If the library keeps statements by their
-	// text, a Conn need not let it keep this one.
-	Once bool
+	// Transient is set if the same SQL text is not prepared again after the statement is closed. If
+	// the library keeps statements by their text, a Conn need not let it keep this one.
+	Transient bool
 }
 
 // CheckColumns returns an error if a result has n columns but another number is declared. It

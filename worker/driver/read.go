@@ -8,7 +8,7 @@ import (
 
 // Read prepares, runs and closes one statement without parameters. It passes each row to visit.
 func Read(ctx context.Context, r Runner, st Statement, visit func(Row) error) error {
-	st.Once = true
+	st.Transient = true
 	stmt, err := r.Prepare(ctx, st)
 	if err != nil {
 		return err

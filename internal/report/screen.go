@@ -75,11 +75,10 @@ type screen struct {
 	named []string // the drivers recommended for any need, take included
 }
 
-// items returns a section for each item of a list. The field Most of an item is its maximum number of
-// lines; 0 means four. If there is not enough room, the item is shortened, unless Most is negative. If
-// items must be left out, the first items, as many as the parameter "keep" says, are left out last, and
-// items with Kept never. The parameter "missing" is the word for the items in the note about what is
-// left out.
+// items returns a section for each item of a list. An item has at most Most lines; 0 means four. If
+// there is not enough room, it is shortened, unless Most is negative. Items with Kept are never left out,
+// and the first items, as many as "keep" says, are left out last. "missing" is the word for items in the
+// note about what is left out.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
 		if i == s.Lines {

@@ -123,24 +123,6 @@ func sideItems(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-func claimItems(r *Study) (l document.List) {
-	verdicts := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not known"}
-	for i, c := range r.Claims {
-		var here []string
-		for _, x := range c.Comparisons {
-			if x.Summary != nil {
-				here = append(here, strings.TrimSpace(claimBound(x.Median, x.Unit)+" "+x.Unit))
-			}
-		}
-		t := fmt.Sprintf("%d. %s", i+1, c.Claim)
-		if here != nil {
-			t += ": here " + document.SomeOf(here, 2)
-		}
-		l = append(l, document.Item{Label: verdicts[c.Verdict], Text: t, Alarm: c.Verdict == DoesNotHold})
-	}
-	return l
-}
-
 // figures returns the figures of a run. If the run has a summary, these are bars of the summary and a
 // list of the tables. Otherwise they are bars of each table with several ratios, and a list of the
 // other tables. The text on the screen calls a table a cell.

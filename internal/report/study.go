@@ -312,3 +312,22 @@ func claimBound(v float64, unit string) string {
 	}
 	return document.HumanTo(4, v) // four digits, because the figure is compared with a bound
 }
+
+// claimItems returns a line of the screen for each claim.
+func claimItems(r *Study) (l document.List) {
+	verdicts := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not known"}
+	for i, c := range r.Claims {
+		var here []string
+		for _, x := range c.Comparisons {
+			if x.Summary != nil {
+				here = append(here, strings.TrimSpace(claimBound(x.Median, x.Unit)+" "+x.Unit))
+			}
+		}
+		t := fmt.Sprintf("%d. %s", i+1, c.Claim)
+		if here != nil {
+			t += ": here " + document.SomeOf(here, 2)
+		}
+		l = append(l, document.Item{Label: verdicts[c.Verdict], Text: t, Alarm: c.Verdict == DoesNotHold})
+	}
+	return l
+}

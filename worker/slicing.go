@@ -20,9 +20,9 @@ type slicing struct {
 	left  int64 // operations left in the current slice
 	lead  int64 // operations in a lead; 0: leads are not timed
 
-	began            int64 // when the current lead, or what follows it, began
-	leads, rests     int64 // time of all leads, and of what followed them in the same slices, in ns
-	leadOps, restOps int64 // operations in these times
+	began            int64 // when the lead of the current slice began or, after the lead, when the rest of the slice began
+	leads, rests     int64 // total time in ns of the leads, and of the rests of the same slices after their leads
+	leadOps, restOps int64 // number of operations in the leads, and in the rests
 	slices           int64 // number of slices whose lead has ended
 }
 

@@ -149,13 +149,13 @@ type Leaver interface {
 	Leave() error
 }
 
-// Recoverer is a [Driver] whose databases are kept by processes of their own. Their files are beside the
-// path of the database.
+// Recoverer is a [Driver] whose databases are kept by separate processes. The files of these
+// processes are in the directory of the database's path.
 type Recoverer interface {
 	Driver
 
-	// Recover starts these processes with the files that earlier ones have left, or without files.
-	// Closing the database kills the processes and keeps the files.
+	// Recover starts the processes. If earlier processes have left files, the new processes begin
+	// with these files. Closing the database kills the processes and keeps the files.
 	Recover(ctx context.Context, path string, s Settings) (DB, error)
 }
 
@@ -216,7 +216,7 @@ type Shower interface {
 	Shown(ctx context.Context) (Settings, error)
 }
 
-// Sizer is a [DB] that keeps data in other files than the one at its path.
+// Sizer is a [DB] that keeps data in files other than the file at its path.
 type Sizer interface {
 	DB
 
@@ -233,7 +233,7 @@ type Restorer interface {
 	Keep(ctx context.Context) (restore func(ctx context.Context) error, err error)
 }
 
-// Settler is a [DB] that may acknowledge a write before it carries the write out.
+// Settler is a [DB] that may acknowledge a write before the write has been done.
 type Settler interface {
 	DB
 

@@ -19,7 +19,7 @@ type column struct {
 	nulls, lengths stream
 
 	linked  linkState
-	sources []*column // format, sha256, coalesce: one column for each Of; ref, pick, words: one column
+	sources []*column // format, sha256, coalesce: one column for each name in Of; ref, pick, words: one column
 	per     int64     // ref: how many rows share one row of the source
 	total   uint64    // pick, words: how many rows the source's set has
 	number  *column   // pick: the column with the number of the picked row; nil if the row is drawn at random

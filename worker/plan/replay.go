@@ -105,8 +105,8 @@ type Events struct {
 	Failed      []int   `json:"failed,omitempty"`                           // indexes of the events that ended with an error
 	Codes       []int   `json:"codes,omitempty"`                            // the result code of each event in Failed; 0: not known; nil: no code is known
 
-	// Inserted are the last insert IDs that the application asked for. Affected must be known
-	// for their events.
+	// Inserted are the last insert IDs that the application asked for. For the events that inserted
+	// these IDs, Affected must be known.
 	Inserted []Inserted `json:"inserted,omitempty"`
 }
 
@@ -350,8 +350,8 @@ func fillLengths(c *driver.Column, s stream, lengths []int64, times []int) {
 	}
 }
 
-// madeTime returns a time between 2001 and 2033. Its nanoseconds do not end in 0, so all
-// such times have one length as texts.
+// madeTime returns a time between 2001 and 2033. Its nanoseconds do not end in 0, so the texts of
+// all such times have the same length.
 func madeTime(random uint64) time.Time {
 	return time.Unix(1_000_000_000+int64(below(random, 1_000_000_000)), 123_456_789).UTC()
 }

@@ -192,7 +192,7 @@ type Concurrent struct {
 	// KeepOpen makes the worker exit without closing the database.
 	KeepOpen bool `json:"keep_open,omitempty"`
 
-	// Checkpoints also runs checkpoints all the time, on a connection of its own.
+	// Checkpoints also runs checkpoints during the whole job, on a separate connection.
 	Checkpoints bool `json:"checkpoints,omitempty"`
 }
 
@@ -220,8 +220,7 @@ type Group struct {
 	Latency    latency.Summary `json:"latency"`
 }
 
-// maxMembers is the maximum of each of three numbers: readers, writers, and clients of a job
-// cluster.
+// maxMembers is the maximum number of readers, of writers, and of clients of the job "cluster".
 const maxMembers = 1_000_000
 
 func (c *Concurrent) check() error {
@@ -397,7 +396,7 @@ type Opened struct {
 // OpenedConn has the values that were read back from a connection.
 type OpenedConn struct {
 	Settings driver.Settings   `json:"settings"`
-	Pragmas  map[string]string `json:"pragmas,omitempty"` // values of those of the Opening's Pragmas that returned one row of one column
+	Pragmas  map[string]string `json:"pragmas,omitempty"` // values of the pragmas in Opening.Pragmas, without pragmas that did not return one row of one column
 }
 
 // maxOpenings is the maximum number of openings in a job.

@@ -86,10 +86,10 @@ type Request struct {
 	Alternate bool `json:"alternate,omitempty"`
 
 	// Slices asks the worker to measure phases in slices. The key is the name of a phase. The value
-	// is the number of operations in a slice, or of rows for an insert, and for a query that one
-	// client executes once. After each slice but the
-	// last the worker stops its clock, sends a response of type waiting, and goes on when it gets a
-	// request of type proceed. A slice may have a few operations more or fewer, so that it ends
+	// is the size of a slice. For an insert, and for a query that one client executes once, it is a
+	// number of rows. For other phases it is a number of operations. After each slice except the
+	// last, the worker stops its clock, sends a response of type waiting, and goes on when it gets
+	// a request of type proceed. A slice may have a few operations more or fewer, so that it ends
 	// between two transactions or statements. A worker may ignore Slices. It ignores Slices for a
 	// phase that it must not interrupt, such as a load at a given rate.
 	Slices map[string]int64 `json:"slices,omitempty"`
@@ -186,12 +186,13 @@ type Sample struct {
 	// rows, the first slice of each execution is left out.
 	ColdNS int64 `json:"cold_ns,omitempty"`
 
-	// FirstRowNS is for a query that one client executes once: the part of WallNS until the first row.
-	// If the query was repeated, it is that of the first execution. It is 0 if it is not known.
+	// FirstRowNS is set only for a query that one client executes once. It is the part of WallNS
+	// before the first row. If the query was repeated, it is the time before the first row of the
+	// first execution. 0 means that the time is not known.
 	FirstRowNS int64 `json:"first_row_ns,omitempty"`
 
-	// Executions is how often the query was executed because the request has Repeats. It is 0 if the
-	// worker has waited only between executions.
+	// Executions is how many times the query was executed because the request has Repeats. It is 0
+	// if the worker has waited only between executions, and not within them.
 	Executions int64 `json:"executions,omitempty"`
 
 	Operations int64 `json:"operations" jsonschema:"minimum=1"`
@@ -238,16 +239,16 @@ type Costs struct {
 	// written or nothing was counted, and Syncs is not known.
 	Syncs        int64 `json:"syncs,omitempty"`         // calls that wait for the disk: fsync, fdatasync, sync and syncfs
 	Writes       int64 `json:"writes,omitempty"`        // calls that write
-	WrittenBytes int64 `json:"written_bytes,omitempty"` // bytes that they wrote
+	WrittenBytes int64 `json:"written_bytes,omitempty"` // bytes that these calls wrote
 
 	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // time of the checkpoint after a phase that wrote, in WAL mode
 }
 
-// Caches says how cold the system's page cache was when the clock of a phase started, after the database had
-// been dropped from it.
+// Caches says how cold the system's page cache was when the clock of a phase started, after the
+// worker had dropped the database from the page cache.
 type Caches struct {
 	FileBytes   int64 `json:"file_bytes"`   // size of the database and its write-ahead log
-	CachedBytes int64 `json:"cached_bytes"` // bytes of them that stayed in the page cache
+	CachedBytes int64 `json:"cached_bytes"` // part of FileBytes that stayed in the page cache
 }
 
 // Share returns the share of the files that stayed in the page cache.

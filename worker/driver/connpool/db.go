@@ -48,8 +48,9 @@ type Limiter interface {
 	LimitAttached(most int) (before int, err error)
 }
 
-// Stmt is a statement prepared on one connection. Its methods have the same contracts as those of
-// [driver.Stmt]. Nobody closes a pooled Stmt: its connection releases its resources.
+// Stmt is a statement prepared on one connection. Its methods have the same contracts as the
+// methods of [driver.Stmt]. A pooled Stmt is never closed by itself: its resources are released
+// when its connection is closed.
 type Stmt interface {
 	Exec(b *driver.Batch, lo, hi int) error
 	Query(b *driver.Batch, r int, visit func(driver.Row) error) error

@@ -13,8 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestCountSyncs checks that all calls that wait for the disk are counted, also those of children, and
-// what is written, and only while the stopwatch runs.
+// TestCountSyncs checks that all calls that wait for the disk are counted, including the calls of
+// child processes, and that written bytes are counted. Nothing must be counted while the stopwatch
+// is stopped.
 func TestCountSyncs(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {

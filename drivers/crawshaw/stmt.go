@@ -22,7 +22,7 @@ type stmt struct {
 	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
 
-	checked   bool // the columns have been compared with the declared ones
+	checked   bool // the columns have been compared with the declared columns
 	transient bool // held is not in the connection's cache
 }
 

@@ -57,7 +57,7 @@ type conn struct {
 	number int
 	c      *C.native_conn
 	run    []*stmt // the few statements of Run
-	kept   []*stmt // statements that only Close closes: those that Run uses, and pooled statements
+	kept   []*stmt // statements that stay prepared until Close: the statements of Run, and pooled statements
 }
 
 // err returns the error for the result code of the connection's last call.

@@ -21,7 +21,7 @@ type stmt struct {
 	st   driver.Statement
 	conn *sqlite.Conn
 
-	checked   bool // the columns have been compared with the declared ones
+	checked   bool // the columns have been compared with the declared columns
 	transient bool // held is not in the connection's cache
 }
 

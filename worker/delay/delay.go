@@ -103,8 +103,8 @@ func (p *Proxy) Delay() time.Duration { return p.config.Delay }
 // the bytes that were sent in the meantime.
 func (p *Proxy) Cut() { p.change(func() { p.all = true }) }
 
-// CutFrom cuts connections in the same way as Cut, but only those that one process has dialed or
-// will dial. The name of the process is the one that Config.From returns.
+// CutFrom cuts connections in the same way as Cut, but only connections that one process has dialed
+// or will dial. The name of the process is the one that Config.From returns.
 func (p *Proxy) CutFrom(name string) { p.change(func() { p.from[name] = true }) }
 
 // Heal ends every Cut and CutFrom.

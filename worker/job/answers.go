@@ -69,7 +69,7 @@ func (a answers) run(ctx context.Context, d *Database, tell func(protocol.Progre
 	return nil
 }
 
-// asking is a running job of the kind answers.
+// asking is a running job of the kind "answers".
 type asking struct {
 	answers
 	conn  driver.Conn

@@ -25,7 +25,7 @@ const clusterTable = "sqlite3perf_cluster"
 // body is the value of the column body in each row.
 const body = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// writing is a running job of the kind cluster.
+// writing is a running job of the kind "cluster".
 type writing struct {
 	cluster
 	*Database

@@ -51,7 +51,7 @@ func (c commit) run(ctx context.Context, d *Database, tell func(protocol.Progres
 	return nil
 }
 
-// committing is a running job of the kind commit.
+// committing is a running job of the kind "commit".
 type committing struct {
 	commit
 	db       driver.DB

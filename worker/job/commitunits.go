@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// work is the work of a job of the kind commit: the phases before the first transaction, and the
+// work is the work of a job of the kind "commit": the phases before the first transaction, and the
 // transactions.
 type work struct {
 	*plan.Plan

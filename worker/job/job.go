@@ -116,10 +116,9 @@ func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
 	return err
 }
 
-// Run does the job. When ctx ends, Run leaves the database consistent and returns a partial
-// result. If a job of the kind concurrent fails, Run returns both its partial result and the
-// error. If another job fails, Run returns only the error. Only one goroutine at a time calls
-// tell.
+// Run does the job. When ctx ends, Run leaves the database consistent and returns a partial result.
+// If a job of the kind "concurrent" fails, Run returns both its partial result and the error. If
+// another job fails, Run returns only the error. Only one goroutine at a time calls tell.
 func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	if err := j.Check(); err != nil {
 		return nil, &Error{protocol.CodeUsage, err}

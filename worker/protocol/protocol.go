@@ -191,8 +191,9 @@ type Sample struct {
 	// first execution. 0 means that the time is not known.
 	FirstRowNS int64 `json:"first_row_ns,omitempty"`
 
-	// Executions is how many times the query was executed because the request has Repeats. It is 0
-	// if the worker has waited only between executions, and not within them.
+	// Executions is how many times the query was executed because the request has Repeats. A worker
+	// that waits only between executions may leave it 0, because the number of waits then shows the
+	// number of executions.
 	Executions int64 `json:"executions,omitempty"`
 
 	Operations int64 `json:"operations" jsonschema:"minimum=1"`

@@ -146,8 +146,8 @@ func (c *conn) transaction(f func() error) error {
 	return c.err(C.byhand_run(c.commit, 0))
 }
 
-// Insert converts the users to the form that C takes before the stopwatch starts, because package
-// worker also prepares its values before that.
+// Insert converts the users to the form that C takes. It does so before the stopwatch starts,
+// because package worker also prepares its values before it starts the stopwatch.
 func (h *hand) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
 	flat := make([]C.byhand_user, len(blog.Users))
 	var emails []byte

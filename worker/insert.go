@@ -27,7 +27,7 @@ type inserter struct {
 // insertSet has the statements of one data set, and a chunk of its rows.
 type insertSet struct {
 	*plan.DataSet
-	children []*insertSet // the phase's data sets that are nested in this one
+	children []*insertSet // the phase's data sets that are nested in this data set
 	stmts    map[int]driver.Stmt
 	batch    driver.Batch
 	base     int64 // number of the chunk's first row

@@ -79,7 +79,7 @@ type mixOp struct {
 	failed  int64
 	done    int64 // executions so far, however they ended
 	early   int64 // executions that ended early because a statement returned no rows
-	made    int64 // executions whose parameters have been generated, including those of this chunk
+	made    int64 // executions whose parameters have been generated, including the executions of this chunk
 }
 
 // mixCall is a statement of an operation as one client runs it. The fields that an execution

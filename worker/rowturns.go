@@ -12,7 +12,8 @@ type rowTurns struct {
 	slicing
 	ctx context.Context
 
-	// firstRow is the time in nanoseconds until the first row of the first execution; 0 if there is none.
+	// firstRow is the time in nanoseconds until the first row of the first execution. It is 0 if
+	// there is no row.
 	firstRow int64
 	next     rowEvent // what happens when slicing.left is 0
 	afterRow bool     // the current slice began after a row, so its lead is timed

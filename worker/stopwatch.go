@@ -25,7 +25,7 @@ type Stopwatch struct {
 
 	profile   *profiler  // nil if the phase is not profiled
 	counter   *counter   // counts instructions; nil if that is impossible
-	ioCounter *ioCounter // counts syncs and writes; nil if nobody asked
+	ioCounter *ioCounter // counts syncs and writes; nil if the setting count_syncs does not ask for it
 
 	before func() // called before the clock runs for the first time; may be nil
 	begun  bool

@@ -31,7 +31,8 @@ type parameters struct {
 	bytes  []byte
 }
 
-// memory is the address range of one object. end is the address after its last byte.
+// memory is the address range of one object. The field end is the address after the object's last
+// byte.
 type memory struct{ first, end uintptr }
 
 func (p *parameters) init(c *C.native_stmt, count int) {

@@ -19,7 +19,7 @@ const recovery = 30 * time.Second
 // at this address, and nothing connects to it.
 const steady = "127.0.0.1:1"
 
-// Recover starts a node with the files that an earlier node has left, or without any. Closing the
+// Recover starts a node with the files that an earlier node has left, or without files. Closing the
 // database kills the node.
 func (leaver) Recover(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	switch {

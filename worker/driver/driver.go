@@ -108,8 +108,8 @@ type DSNOpener interface {
 	OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error)
 }
 
-// OpenFunc opens a database. name is a path, as for [Driver].Open, or a data source name, as for
-// [DSNOpener].OpenDSN.
+// OpenFunc opens a database. The parameter name is a path, as for [Driver].Open, or a data source
+// name, as for [DSNOpener].OpenDSN.
 type OpenFunc func(ctx context.Context, name string, s Settings) (DB, error)
 
 // New returns a driver that opens databases with the function open.
@@ -220,8 +220,8 @@ type Shower interface {
 type Sizer interface {
 	DB
 
-	// Sizes returns two sizes in bytes. all is the size of all files together. It includes logs,
-	// the size of SQLite's write-ahead logs.
+	// Sizes returns two sizes in bytes. The result all is the size of all files together. The
+	// result logs is the part of it that SQLite's write-ahead logs take.
 	Sizes(ctx context.Context) (all, logs int64, err error)
 }
 

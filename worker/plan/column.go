@@ -176,8 +176,9 @@ func (c *column) checkBounds() error {
 	return nil
 }
 
-// linkSiblings finds and checks the sources of a format, sha256 or coalesce column: the other
-// columns of its row from which its values are made.
+// linkSiblings finds and checks the sources of a column of the kind "format", "sha256" or
+// "coalesce". The sources are the other columns of the same row from which the column's values are
+// made.
 func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) error {
 	gen := c.gen
 	for _, name := range gen.Of {
@@ -223,8 +224,8 @@ func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) 
 	return nil
 }
 
-// linkSource finds and checks the source of a ref, pick or words column: the one column of a data
-// set from whose rows it takes its values.
+// linkSource finds and checks the source of a column of the kind "ref", "pick" or "words". The
+// source is a column of a data set. The values are taken from rows of that data set.
 func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) error {
 	gen := c.gen
 	if len(gen.Of) != 1 {

@@ -23,8 +23,8 @@ type Replay struct {
 	Connections int `json:"connections" jsonschema:"minimum=1"`
 	Clients     int `json:"clients,omitempty"`
 
-	// Speed divides the time between events. If Speed is 0, each client starts its next event
-	// when the previous one has ended.
+	// Speed divides the time between events. If Speed is 0, each client starts its next event when
+	// its previous event has ended.
 	Speed float64 `json:"speed,omitempty" jsonschema:"minimum=1e-6,maximum=1e6"`
 
 	// PatienceMS has the same meaning as in [Mix].

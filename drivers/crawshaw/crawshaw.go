@@ -137,7 +137,7 @@ func (p *pool) Close() error {
 type conn struct {
 	*sqlite.Conn
 	number int
-	done   <-chan struct{} // channel that interrupts the connection once the channel is closed
+	done   <-chan struct{} // the connection is interrupted when this channel is closed
 }
 
 func (c *conn) Number() int         { return c.number }

@@ -27,7 +27,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	_ "github.com/mattn/go-sqlite3" // links the amalgamation
+	_ "github.com/mattn/go-sqlite3" // links SQLite, whose C code (the amalgamation) is in this module
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"

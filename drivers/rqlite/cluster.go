@@ -25,7 +25,7 @@ import (
 )
 
 type cluster struct {
-	path  string // path of the database, as the engine names it
+	path  string // path of the database, as the engine passes it to Open
 	urls  []string
 	nodes *nodes.Cluster // the nodes if this process has started them, otherwise nil
 	lines *lines         // proxies between the nodes; nil if there are none

@@ -229,7 +229,8 @@ type Sizer interface {
 type Restorer interface {
 	DB
 
-	// Keep saves the present state of the database. restore returns the database to that state.
+	// Keep saves the present state of the database. The function restore returns the database to
+	// that state.
 	Keep(ctx context.Context) (restore func(ctx context.Context) error, err error)
 }
 

@@ -94,7 +94,7 @@ func (r *Recorded) rows() int {
 	return len(r.Bytes)
 }
 
-// Events are the recorded events, by column: entry i of each list is about event i.
+// Events are the recorded events, stored by column: entry i of each list belongs to event i.
 type Events struct {
 	Statement   []int   `json:"statement" jsonschema:"minItems=1"`          // index into Statements
 	Connection  []int   `json:"connection"`                                 // number of the connection, from 0

@@ -147,7 +147,7 @@ func (s *Shop) Buy(ctx context.Context, user int64, items []Item) (order int64, 
 		}
 		total := int64(0)
 		for _, item := range items {
-			// SQLite has RETURNING only since version 3.35.
+			// The price is read by its own statement, because RETURNING needs SQLite 3.35 or newer.
 			var cents int64
 			err := tx.QueryRowContext(ctx, "SELECT cents FROM books WHERE id = ?", item.Book).Scan(&cents)
 			if err != nil {

@@ -34,7 +34,7 @@ type Check struct {
 	// driver must have the property. A declared "name" covers the keys "name=value" too.
 	Key string
 
-	// Needs is the key of another check. If a driver declares it as a limit, this check is
+	// Needs is the key of another check. If a driver declares that key as a limit, this check is
 	// skipped.
 	Needs string
 

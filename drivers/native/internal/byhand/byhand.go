@@ -24,7 +24,7 @@ import (
 	"time"
 	"unsafe"
 
-	_ "github.com/mattn/go-sqlite3" // links the amalgamation
+	_ "github.com/mattn/go-sqlite3" // links SQLite, whose C code (the amalgamation) is in this module
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/byhand"

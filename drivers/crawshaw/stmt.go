@@ -222,7 +222,8 @@ func (s *stmt) blob(q *sqlite.Stmt, col int) []byte {
 
 func isNull(q *sqlite.Stmt, col int) bool { return q.ColumnType(col) == sqlite.SQLITE_NULL }
 
-// Close leaves a statement of the connection's cache there, as the library intends.
+// Close leaves the statement in the connection's cache, as the library intends, unless
+// prepareTransient has prepared it.
 func (s *stmt) Close() error {
 	if !s.transient {
 		return nil

@@ -245,7 +245,8 @@ func (s *stmt) scanOthers(q *sqlite.Stmt) {
 	}
 }
 
-// Close leaves a statement of the connection's cache there, as the library intends.
+// Close leaves the statement in the connection's cache, as the library intends, unless
+// prepareTransient has prepared it.
 func (s *stmt) Close() error {
 	if !s.transient {
 		return nil

@@ -180,10 +180,11 @@ type Sample struct {
 	SystemNS int64  `json:"system_ns"`
 
 	// ColdNS is the part of WallNS by which the first operations of the slices took longer than
-	// the operations that followed them, because the caches were cold. The lab subtracts it. It is the
-	// sum, over all slices but the first, of the times of the operations in the slice's first third, minus
-	// the average time of as many later operations; it is at most half of WallNS. Of a query divided by
-	// rows, the first slice of each execution is left out.
+	// later operations, because the caches were cold. The lab subtracts it. For each slice except
+	// the first, the worker takes the time of the operations in the first third of the slice, and
+	// subtracts the average time of the same number of later operations. ColdNS is the sum of these
+	// differences, and at most half of WallNS. If a query is divided by rows, the first slice of
+	// each execution is left out.
 	ColdNS int64 `json:"cold_ns,omitempty"`
 
 	// FirstRowNS is set only for a query that one client executes once. It is the part of WallNS

@@ -263,9 +263,9 @@ func header(path string) ([]byte, error) {
 	return h, nil
 }
 
-// withinLimits checks the settings that no PRAGMA reports. It returns an error if s has one that,
-// according to the declared limits, the driver cannot apply. Unlike a trial, a job cannot observe
-// such settings, because other processes may be using the database.
+// withinLimits checks the settings that no PRAGMA reports. It returns an error if s has a value
+// that the driver cannot apply, according to the limits that it declares. Unlike a trial, a job
+// cannot observe such settings, because other processes may be using the database.
 func withinLimits(info driver.Info, s driver.Settings) error {
 	for _, name := range []string{"cache", "mode", "txlock"} {
 		value, set := s[name]

@@ -262,7 +262,8 @@ func (c *replayClient) ask(i int) (err error) {
 
 // ends reports whether the error err of event i ends the event's transaction. If the event also
 // failed in the recording, the transaction goes on. Otherwise it ends after a lock error, and after
-// any error of its first event. k is the number of the event in the transaction, from 0.
+// any error of its first event. The parameter k is the number of the event in the transaction, from
+// 0.
 func (c *replayClient) ends(i, k int, err error) bool {
 	_, then := c.failed[i]
 	return !then && (locked(err) || k == 0)

@@ -31,7 +31,7 @@ type Stopwatch struct {
 	begun  bool
 	paused bool // Pause has been called
 
-	waitAllocs, waitBytes int64 // heap objects, and their bytes, that the first wait of Pause allocated
+	waitAllocs, waitBytes int64 // number and bytes of the heap objects that the function wait allocated in the first call of Pause
 	children              bool  // the driver uses child processes, whose CPU time counts
 
 	wall0, user0, system0, allocs0, allocBytes0 int64

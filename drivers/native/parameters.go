@@ -21,7 +21,7 @@ type parameters struct {
 	pinned []C.native_column // columns in C's memory that point to Go's memory
 	copied []C.native_column // columns in C's memory with copied values
 	pinner runtime.Pinner
-	pins   int       // columns that hold pinned pointers
+	pins   int       // number of columns that hold pinned pointers
 	recent [4]memory // the objects that were pinned last, overwritten in turn
 	turn   int
 

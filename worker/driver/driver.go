@@ -279,7 +279,8 @@ type Statement struct {
 	AdHoc bool
 
 	// Transient is set if the same SQL text is not prepared again after the statement is closed. If
-	// the library keeps statements by their text, a Conn need not let it keep this one.
+	// the library has a cache of statements, the adapter may prepare this statement outside the
+	// cache.
 	Transient bool
 }
 

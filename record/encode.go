@@ -29,8 +29,8 @@ type event struct {
 	affected  int64
 }
 
-// appendInt appends a member of a JSON object. name is the JSON text before the member's value, such
-// as `,"took":`, and v is the value.
+// appendInt appends a member of a JSON object. The parameter name is the JSON text before the
+// member's value, such as `,"took":`, and v is the value.
 func appendInt(b []byte, name string, v int64) []byte {
 	return strconv.AppendInt(append(b, name...), v, 10)
 }

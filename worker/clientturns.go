@@ -10,12 +10,13 @@ import (
 // clientTurns divides a query, a mix or a replay into slices. After each slice this process waits,
 // because the trials that do the same work take turns. All clients pause together, each between two
 // of its operations or transactions. In a query or a mix, the first client decides when they pause:
-// it counts its own operations. In a replay, one client may do much more than another, so all count.
+// it counts its own operations. In a replay, one client may do much more than another, so the
+// operations of all clients are counted.
 type clientTurns struct {
 	slicing
 	together *barrier.Barrier
 	asked    atomic.Bool  // all clients must pause before their next operation
-	wall     atomic.Int64 // time of the phase so far, in ns, as clients gave it to park
+	wall     atomic.Int64 // wall time of the phase so far, in ns: the greatest time that a client has passed to the method park
 	events   int64        // events in a slice of a replay
 	counted  atomic.Int64 // events in the current slice
 }
@@ -30,7 +31,7 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 	t.size = max(1, s.size/int64(clients))
 	t.left = t.size
 	if clients > 1 {
-		t.lead = 0 // a slice of several clients is long, and one client's operations do not tell how long
+		t.lead = 0 // leads are not timed: the first client's operations do not tell how long the lead of all clients took
 	}
 	t.together = barrier.New(clients, func() error {
 		t.asked.Store(false)
@@ -40,12 +41,13 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 	return t
 }
 
-// operation must be called before each operation of a query or a mix. If leads is set, the client is
-// the first one. If a slice has ended, operation waits for the next turn of this process, and returns how
-// long that took. elapsed is the client's time so far. Both are in nanoseconds.
+// operation must be called before each operation of a query or a mix. The parameter leads is true
+// if the client is the first one, and elapsed is the client's time so far. If a slice has ended,
+// operation waits for the next turn of this process, and returns how long it waited. Both times are
+// in nanoseconds.
 func (t *clientTurns) operation(leads bool, elapsed int64) (waited int64, err error) {
 	if !leads {
-		return t.park(0) // only the first client's time grows with each slice
+		return t.park(0) // 0 never replaces the time that the first client has passed to park
 	}
 	if t.count() {
 		t.asked.Store(true)
@@ -53,8 +55,9 @@ func (t *clientTurns) operation(leads bool, elapsed int64) (waited int64, err er
 	return t.park(elapsed)
 }
 
-// transaction must be called between two transactions of a replay. n is the number of events since the
-// client's last call. Otherwise it is like operation.
+// transaction must be called between two transactions of a replay. The parameter n is the number of
+// events since the client's previous call. In all other respects transaction is like the method
+// operation.
 func (t *clientTurns) transaction(n int, elapsed int64) (waited int64, err error) {
 	if t.counted.Add(int64(n)) >= t.events {
 		t.asked.Store(true)

@@ -16,7 +16,7 @@ import (
 // coldFiles drops a database from the system's page cache. A nil coldFiles drops nothing.
 type coldFiles struct {
 	path     string
-	database *os.File // stays open until SQLite has closed the database, because closing it would release SQLite's locks
+	database *os.File // stays open until SQLite has closed the database, because closing this file would release SQLite's locks
 }
 
 func newColdFiles(path string) (*coldFiles, error) {
@@ -29,7 +29,8 @@ func (c *coldFiles) close() {
 	}
 }
 
-// drop drops the database and its write-ahead log, on which SQLite holds no locks.
+// drop drops the database and its write-ahead log from the system's page cache. It may close the
+// log at once, because SQLite holds no locks on the log.
 func (c *coldFiles) drop() (*protocol.Caches, error) {
 	if c.database == nil {
 		f, err := os.Open(c.path)

@@ -47,8 +47,9 @@ func (l *locking) held() bool {
 	return strings.Contains(string(locks), fmt.Sprintf(":%d ", info.Sys().(*syscall.Stat_t).Ino))
 }
 
-// TestColdCaches checks that every connection's cache is emptied before each timed phase, and no other, that
-// the samples say how cold the files were, and that SQLite keeps its locks.
+// TestColdCaches checks that the caches of all connections are emptied before each timed phase, and
+// before no other phase. It also checks that the samples report how cold the files were, and that
+// SQLite keeps its locks.
 func TestColdCaches(t *testing.T) {
 	l := &locking{fake: newFake()}
 	l.pragmas["mmap_size"] = "1048576"

@@ -28,8 +28,8 @@ const (
 )
 
 // open begins to count the event e in a thread. It does not count while the thread executes kernel
-// code. If inherit is set, it also counts in the threads and processes that the thread starts from
-// now on.
+// code. If the parameter inherit is true, it also counts in the threads and processes that this
+// thread starts later.
 func (e event) open(thread int, inherit bool) (fd int, err error) {
 	attr := struct { // perf_event_attr, PERF_ATTR_SIZE_VER0
 		kind, size                                         uint32
@@ -122,8 +122,8 @@ func readCount(fd int, b []byte) count {
 	return count{number(0), number(1) - number(2)}
 }
 
-// thread begins to count the event in the calling thread only. end returns the count since
-// then. The caller must stay on this thread until it has called end.
+// thread begins to count the event in the calling thread only. The function end returns the count
+// since then. The caller must stay on this thread until it has called end.
 func (c *counter) thread() (end func() count) {
 	if c == nil {
 		return func() count { return count{} }

@@ -250,8 +250,8 @@ func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string 
 }
 
 // observeLocks begins a write transaction on the connection first, and tries to begin another one
-// on the connection second. From the error of the second it derives the setting cache, r.NoLocks
-// and r.Waits.
+// on the connection second. From the error of the second transaction it derives the setting cache,
+// r.NoLocks and r.Waits.
 func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Opened) (err error) {
 	if err := first.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -269,8 +269,9 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 		return err
 	}
 	if code == driver.CodeLocked && !gaveUp && now()-begin >= patience.Nanoseconds() {
-		// Without a busy timeout, the library has waited for the lock, or for the other
-		// connection of a shared cache.
+		// The library has waited although the busy timeout is 0. Either its own busy handler waits,
+		// or it waits for the other connection of a shared cache. PRAGMA busy_timeout replaces a
+		// busy handler, so a second attempt shows which of them it is.
 		if err := second.Script(ctx, "PRAGMA busy_timeout=0"); err != nil {
 			return err
 		}

@@ -217,7 +217,7 @@ func TestMixIfEmpty(t *testing.T) {
 	for _, c := range []struct {
 		how         string
 		transaction bool
-		log         []string // log of the first two executions, of which the first finds no row and the second finds one
+		log         []string // log of the first two executions; the first execution finds no row, and the second finds a row
 	}{
 		{plan.EmptyRollback, true, []string{"begin", "rollback", "begin", "a 2", "commit"}},
 		{plan.EmptyCommit, true, []string{"begin", "commit", "begin", "a 2", "commit"}},

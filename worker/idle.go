@@ -35,7 +35,8 @@ func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []dri
 
 // marker is a PRAGMA that belongs to one connection and that nothing else sets. The worker turns it
 // on in every connection of the pool and returns the connections. When the worker takes connections
-// again, those that the pool has kept still have it on, and new ones do not.
+// again, the PRAGMA is still on in the connections that the pool has kept, and off in new
+// connections.
 const marker = "cell_size_check"
 
 func mark(ctx context.Context, conns []driver.Conn, on bool) error {

@@ -27,7 +27,7 @@ type inserter struct {
 // insertSet has the statements of one data set, and a chunk of its rows.
 type insertSet struct {
 	*plan.DataSet
-	children []*insertSet // the phase's data sets that are nested in this one
+	children []*insertSet // the phase's data sets that are nested in this data set
 	stmts    map[int]driver.Stmt
 	batch    driver.Batch
 	base     int64 // number of the chunk's first row
@@ -121,8 +121,9 @@ func (i *inserter) chunkRows(set *insertSet) int64 {
 	return n
 }
 
-// sliced inserts a chunk of n rows. If begins is set, the chunk is the beginning of a slice. Then
-// sliced also measures the time of the slice's first operations, its lead (see [slicing]).
+// sliced inserts a chunk of n rows. If the parameter begins is true, the chunk is the beginning of
+// a slice. In that case sliced also measures how long the first operations of the slice (its lead,
+// see [slicing]) take.
 func (i *inserter) sliced(ctx context.Context, set *insertSet, n int, begins bool) error {
 	lead := int(i.slices.lead)
 	if !begins || lead == 0 || lead >= n || i.in.TimedValues {

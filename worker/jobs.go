@@ -126,15 +126,16 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	return res, errors.Join(err, unsent)
 }
 
-// recovering is a driver whose databases begin with the files that a fault has left, and leave theirs.
+// recovering is a driver whose method Open calls Recover. So a database opens with the files that a
+// fault has left behind.
 type recovering struct{ driver.Recoverer }
 
 func (r recovering) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	return r.Recover(ctx, path, s)
 }
 
-// peakOf returns the peak memory in bytes of this process or, if children is set, of its living
-// children.
+// peakOf returns the peak memory in bytes of this process or, if the parameter children is true, of
+// its living children.
 func peakOf(children bool) int64 {
 	if !children {
 		return peakRSS()
@@ -262,9 +263,9 @@ func header(path string) ([]byte, error) {
 	return h, nil
 }
 
-// withinLimits checks the settings that no PRAGMA reports. It returns an error if s has one that,
-// according to the declared limits, the driver cannot apply. Unlike a trial, a job cannot observe
-// such settings, because other processes may be using the database.
+// withinLimits checks the settings that no PRAGMA reports. It returns an error if s has a value
+// that the driver cannot apply, according to the limits that it declares. Unlike a trial, a job
+// cannot observe such settings, because other processes may be using the database.
 func withinLimits(info driver.Info, s driver.Settings) error {
 	for _, name := range []string{"cache", "mode", "txlock"} {
 		value, set := s[name]

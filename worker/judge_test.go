@@ -39,8 +39,8 @@ func TestJudgeRefused(t *testing.T) {
 	}
 }
 
-// TestJudgeWriteLost checks that a judge reports it if what it wrote is not there after the database was
-// opened again.
+// TestJudgeWriteLost checks that a judge reports an error if the row that it wrote is missing after
+// the database was opened again.
 func TestJudgeWriteLost(t *testing.T) {
 	d := newFake()
 	d.pragmas["integrity_check(5)"] = "ok"
@@ -64,7 +64,7 @@ func TestJudgeWriteLost(t *testing.T) {
 	}
 }
 
-// recoverable is a driver whose databases are kept by processes.
+// recoverable is a [driver.Recoverer]: a driver whose databases are kept by separate processes.
 type recoverable struct{ *fake }
 
 func (r recoverable) Recover(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -72,8 +72,8 @@ func (r recoverable) Recover(ctx context.Context, path string, s driver.Settings
 	return r.Open(ctx, path, s)
 }
 
-// TestJudgeRecovers checks that a database that processes keep is judged by processes that start with its
-// files, although the driver has the limit "job".
+// TestJudgeRecovers checks that a judge calls Recover if the driver has this method, even if the
+// driver declares the limit "job".
 func TestJudgeRecovers(t *testing.T) {
 	d := recoverable{newFake()}
 	d.limits = map[string]string{"job": "it has no files"}

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// buildFlags are the build settings that a proof lists.
+// buildFlags are the build settings that a [protocol.Proof] lists.
 var buildFlags = []string{"-tags", "CGO_CFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT"}
 
 // linked returns the part of a proof that needs no database: the version of module in this
@@ -31,7 +31,7 @@ func linked(module string, environment []string) protocol.Proof {
 		p.ModuleVersion = m.Version
 		if r := m.Replace; r != nil {
 			p.ModuleVersion = r.Version
-			if filepath.IsAbs(r.Path) { // a directory has no version
+			if filepath.IsAbs(r.Path) { // the module was replaced by a local directory, which has no version
 				p.ModuleVersion = r.Path
 			}
 		}

@@ -66,7 +66,7 @@ func TestPoolReaders(t *testing.T) {
 		}
 		sizes = append(sizes, s["pool_size"])
 	}
-	if !slices.Equal(sizes, []string{"1", "1", "4", "1"}) { // the second pool is for observing txlock, the last for checking the database
+	if !slices.Equal(sizes, []string{"1", "1", "4", "1"}) { // the second pool observes txlock, the third pool has the readers, and the last pool checks the database
 		t.Errorf("pools of %v connections", sizes)
 	}
 	reads, writes := phase.Mix.Operations[0].Calls[0].SQL, phase.Mix.Operations[1].Calls[0].SQL

@@ -79,7 +79,7 @@ type mixOp struct {
 	failed  int64
 	done    int64 // executions so far, however they ended
 	early   int64 // executions that ended early because a statement returned no rows
-	made    int64 // executions whose parameters have been generated, including those of this chunk
+	made    int64 // executions whose parameters have been generated, including the executions of this chunk
 }
 
 // mixCall is a statement of an operation as one client runs it. The fields that an execution
@@ -138,7 +138,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		defer func() { s.WALRestarts = log.restarts() }()
 	}
 	if processes > 1 {
-		w.prepare() // not later, when the other processes may already use the database
+		w.prepare() // now, because later the other processes may already use the database
 		if err := t.meet(ctx, p.Name, protocol.TypePrepared, protocol.TypeBegin); err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			if c.state != nil {
 				c.state.begins(int(i), start)
 			}
-			if q := op.query; q != nil { // not in a function: its stack frame would not be in the cache when SQLite returns
+			if q := op.query; q != nil { // inline, because the stack frame of a function would no longer be in the processor's cache when SQLite returns
 				before := c.rows
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
 					err = q.mismatch(c.rows - before)

@@ -16,13 +16,13 @@ type clientState struct {
 	moved atomic.Int64 // time in ns when an operation last began or ended; 0 if none has begun
 }
 
-// begins notes that operation i begins. at is the time of its beginning.
+// begins notes that operation i begins. The parameter at is the time of its beginning.
 func (s *clientState) begins(i int, at int64) {
 	s.moved.Store(at)
 	s.under.Store(int32(i) + 1)
 }
 
-// ends notes that the running operation has ended. at is the time of its end.
+// ends notes that the running operation has ended. The parameter at is the time of its end.
 func (s *clientState) ends(at int64) {
 	s.under.Store(0)
 	s.moved.Store(at)
@@ -34,8 +34,9 @@ type endlessError struct{ failure }
 func (e *endlessError) Unwrap() error { return &e.failure }
 
 // runPatiently runs clients until all have ended. It returns an [endlessError] if operations run,
-// but no client has begun or ended an operation for longer than patience. names are the names of
-// the operations, and begin is the time at which the clients begin.
+// but no client has begun or ended an operation for longer than the duration patience. The
+// parameter names has the names of the operations, and begin is the time at which the clients
+// begin.
 func runPatiently(clients []*clientState, run func(client int), names []string, begin int64, patience time.Duration) error {
 	done := make(chan struct{})
 	var wg sync.WaitGroup

@@ -30,7 +30,7 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	}
 	for _, name := range []string{"write_mutex", "processes", "count_syncs", "cold_caches"} {
 		if v, set := t.req.Settings[name]; set {
-			observed[name] = v // the engine itself applies these settings
+			observed[name] = v // these need not be observed, because the engine itself applies them
 		}
 	}
 	if shower, ok := t.db.(driver.Shower); ok {
@@ -135,7 +135,7 @@ func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*
 		if err != nil {
 			return nil, err
 		}
-		got["pool_size"] = strconv.Itoa(len(conns)) // all these connections are in use at the same time
+		got["pool_size"] = strconv.Itoa(len(conns)) // proven, because all these connections are in use at the same time
 		proof.Connections = append(proof.Connections, got)
 	}
 	return &proof, readLibrary(ctx, conns[0], &proof)
@@ -252,7 +252,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 		return seen, nil
 	}
 	if got["locking_mode"] == "exclusive" {
-		return seen, nil // the second handle would be locked out in any case
+		return seen, nil // with this setting, a second pool cannot use the file, so nothing more can be observed
 	}
 	second, err := t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, 1).With(driver.Settings{"busy_timeout": "0"}))
 	if err != nil {

@@ -149,8 +149,9 @@ func (t *trial) newReplay(p *plan.Phase) *replay {
 	return r
 }
 
-// deal returns the function next of each client. If r.Clients is set, all clients take transactions
-// from one list, in the recorded order. Otherwise there is a client for each recorded connection.
+// deal returns, for each client, its function "next", which returns the events of the client's next
+// transaction. If r.Clients is set, all clients take transactions from one list, in the recorded
+// order. Otherwise there is a client for each recorded connection.
 func (r *replay) deal() []func() []int {
 	units := r.Events.Units()
 	clients := make([]func() []int, r.AtOnce())
@@ -191,7 +192,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 	}
 	ended := 0 // events since the last call of c.turns.transaction
 	for unit := c.next(); unit != nil; unit = c.next() {
-		if c.turns != nil && ended > 0 && c.tx == nil { // others may wait for the lock of an open transaction
+		if c.turns != nil && ended > 0 && c.tx == nil { // never wait for a turn within a transaction: other clients may wait for its lock
 			waited, err := c.turns.transaction(ended, c.elapsed)
 			if err != nil {
 				return err
@@ -260,8 +261,9 @@ func (c *replayClient) ask(i int) (err error) {
 }
 
 // ends reports whether the error err of event i ends the event's transaction. If the event also
-// failed in the recording, it does not. Otherwise a lock error does, and so does any error of the
-// first event of the transaction. k is the number of the event in the transaction, from 0.
+// failed in the recording, the transaction goes on. Otherwise it ends after a lock error, and after
+// any error of its first event. The parameter k is the number of the event in the transaction, from
+// 0.
 func (c *replayClient) ends(i, k int, err error) bool {
 	_, then := c.failed[i]
 	return !then && (locked(err) || k == 0)
@@ -273,7 +275,7 @@ func (c *replayClient) event(ctx context.Context, i int) (err error) {
 	s := &c.Statements[n]
 	switch {
 	case s.Do == plan.ReplayBegin:
-		if c.tx != nil { // the recording lacks the end of the last transaction, and a library may wait for it
+		if c.tx != nil { // the recording lacks the end of the previous transaction, and some libraries would wait forever for that end
 			c.rollback(ctx)
 		}
 		c.tx, err = c.conn.Begin(ctx)

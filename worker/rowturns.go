@@ -5,14 +5,15 @@ import (
 	"math"
 )
 
-// rowTurns divides the executions of a query into slices of rows. A query of one execution would
-// otherwise be one long slice. The slices of an execution begin after its first row, because the
-// first row can take much longer than the others, for example if SQLite must sort them.
+// rowTurns divides the executions of a query into slices of rows. Otherwise a query that is
+// executed only once would be one long slice. The slices of an execution begin after its first row,
+// because the first row can take much longer than the others, for example if SQLite must sort them.
 type rowTurns struct {
 	slicing
 	ctx context.Context
 
-	// firstRow is the time in nanoseconds until the first row of the first execution; 0 if there is none.
+	// firstRow is the time in nanoseconds until the first row of the first execution. It is 0 if
+	// there is no row.
 	firstRow int64
 	next     rowEvent // what happens when slicing.left is 0
 	afterRow bool     // the current slice began after a row, so its lead is timed

@@ -20,9 +20,9 @@ type slicing struct {
 	left  int64 // operations left in the current slice
 	lead  int64 // operations in a lead; 0: leads are not timed
 
-	began            int64 // when the current lead, or what follows it, began
-	leads, rests     int64 // time of all leads, and of what followed them in the same slices, in ns
-	leadOps, restOps int64 // operations in these times
+	began            int64 // when the lead of the current slice began or, after the lead, when the rest of the slice began
+	leads, rests     int64 // total time in ns of the leads, and of the rests of the same slices after their leads
+	leadOps, restOps int64 // number of operations in the leads, and in the rests
 	slices           int64 // number of slices whose lead has ended
 }
 
@@ -102,7 +102,8 @@ func (s *slicing) next(ctx context.Context) error {
 }
 
 // pause pauses the stopwatch until this process's next turn. It does not change the number of
-// operations left in the slice. wall is the wall time of the phase so far, in nanoseconds.
+// operations left in the slice. The parameter wall is the wall time of the phase so far, in
+// nanoseconds.
 func (s *slicing) pause(ctx context.Context, wall int64) error {
 	err := s.watch.Pause(func() error { return s.trial.wait(ctx, s.phase, wall) })
 	s.began = s.watch.wall0

@@ -25,13 +25,13 @@ type Stopwatch struct {
 
 	profile   *profiler  // nil if the phase is not profiled
 	counter   *counter   // counts instructions; nil if that is impossible
-	ioCounter *ioCounter // counts syncs and writes; nil if nobody asked
+	ioCounter *ioCounter // counts syncs and writes; nil if the setting count_syncs does not ask for it
 
 	before func() // called before the clock runs for the first time; may be nil
 	begun  bool
 	paused bool // Pause has been called
 
-	waitAllocs, waitBytes int64 // heap objects, and their bytes, that the first wait of Pause allocated
+	waitAllocs, waitBytes int64 // number and bytes of the heap objects that the function wait allocated in the first call of Pause
 	children              bool  // the driver uses child processes, whose CPU time counts
 
 	wall0, user0, system0, allocs0, allocBytes0 int64
@@ -148,15 +148,17 @@ func (s *Stopwatch) Read(to *protocol.Sample) {
 	if s.counted.missed == 0 {
 		to.Instructions = s.counted.n
 	}
-	// Go's scheduler writes a few bytes to wake up a thread. Less than the smallest page is not SQLite's.
+	// Go's scheduler writes a few bytes to wake up a thread. SQLite never writes less than the
+	// smallest page, so fewer bytes are not from SQLite.
 	if s.io.bytes >= 512 {
 		to.Syncs, to.Writes, to.WrittenBytes = s.io.syncs, s.io.writes, s.io.bytes
 	}
 }
 
 // shares corrects user and system CPU time so that neither is negative. Their sum stays the same.
-// Of a child's CPU time only the sum is exact. During a short phase, the division of that sum into
-// user and system time may change by more than the phase has used.
+// For a child process, only the sum of user and system CPU time is exact. How it is divided into
+// user and system time is an estimate, which may change during a short phase by more than the phase
+// has used.
 func shares(user, system int64) (int64, int64) {
 	switch {
 	case user < 0:

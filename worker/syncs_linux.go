@@ -18,9 +18,10 @@ import (
 // syncsMade counts the calls that wait for the disk, of this process and of its children.
 var syncsMade atomic.Int64
 
-// countSyncs begins to count in syncsMade. The kernel notifies this process of each call that waits
-// for the disk before it carries the call out (seccomp_unotify(2)). That needs no privileges, cannot
-// be ended, and also sees the calls of libraries that were translated from C.
+// countSyncs begins to count in syncsMade. Before the kernel executes a call that waits for the
+// disk, it notifies this process of the call (see seccomp_unotify(2)). This needs no privileges,
+// and also works for libraries that make system calls without the C library. It cannot be turned
+// off again.
 var countSyncs = sync.OnceValue(func() error {
 	ready := make(chan error)
 	go answerSyncs(ready)
@@ -36,8 +37,9 @@ func answerSyncs(ready chan<- error) {
 		runtime.UnlockOSThread()
 		return
 	}
-	defer syscall.Close(listener) // if counting fails, syncs must fail and not wait
-	// Wake the caller on the processor of this thread (Linux 6.6). It works without, more slowly.
+	defer syscall.Close(listener) // if counting fails, this makes syncs fail, which would otherwise wait forever
+	// Ask the kernel to wake the caller on the processor of this thread, which is faster. Before
+	// Linux 6.6 the kernel cannot do this, and the error is ignored.
 	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), notifSetFlags, 1)
 	for {
 		call := seccompNotif{} // the kernel wants zeros
@@ -79,14 +81,15 @@ func ioctl(fd int, request uintptr, arg unsafe.Pointer) syscall.Errno {
 	return errno
 }
 
-// abi has what differs between architectures and is not in package syscall.
+// abi has numbers that package syscall lacks: of two system calls, and of the architecture.
 var abi = map[string]struct{ seccomp, syncfs, audit uint32 }{
 	"amd64": {317, 306, 0xc000003e},
 	"arm64": {277, 267, 0xc00000b7},
 }[runtime.GOARCH]
 
-// installFilter makes the kernel notify of calls that wait for the disk, in all threads and in later
-// children. It returns the file descriptor of the notifications.
+// installFilter makes the kernel send a notification for each call that waits for the disk, if the
+// call is made by a thread of this process or by a child that is started later. It returns the file
+// descriptor from which the notifications are read.
 func installFilter() (int, error) {
 	const load, jumpIfEqual, end = 0x20, 0x15, 0x06 // BPF_LD|BPF_W|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_RET|BPF_K
 	const number, architecture = 0, 4               // offsets in struct seccomp_data
@@ -107,8 +110,8 @@ func installFilter() (int, error) {
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, setNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
 		return 0, fmt.Errorf("no_new_privs: %w", errno)
 	}
-	// TSYNC, NEW_LISTENER, TSYNC_ESRCH and WAIT_KILLABLE_RECV. Without the last, a signal such as those
-	// of Go's scheduler would repeat a call that is counted already.
+	// TSYNC, NEW_LISTENER, TSYNC_ESRCH and WAIT_KILLABLE_RECV. Without WAIT_KILLABLE_RECV, a
+	// signal, such as Go's scheduler sends, would repeat a call that has already been counted.
 	const flags = 1<<0 | 1<<3 | 1<<4 | 1<<5
 	fd, _, errno := syscall.RawSyscall(uintptr(abi.seccomp), setModeFilter, flags, uintptr(unsafe.Pointer(&program)))
 	runtime.KeepAlive(filter)
@@ -145,7 +148,7 @@ func (c *ioCounter) close() {
 	}
 }
 
-// read returns the counts so far, or false if the kernel does not tell them.
+// read returns the counts so far, or false if the kernel does not report them.
 func (c *ioCounter) read() (now ioCount, ok bool) {
 	if c == nil {
 		return now, false

@@ -13,8 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestCountSyncs checks that all calls that wait for the disk are counted, also those of children, and
-// what is written, and only while the stopwatch runs.
+// TestCountSyncs checks that all calls that wait for the disk are counted, including the calls of
+// child processes, and that written bytes are counted. Nothing must be counted while the stopwatch
+// is stopped.
 func TestCountSyncs(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
@@ -70,8 +71,11 @@ func TestCountSyncs(t *testing.T) {
 			other := s.WrittenBytes - c.bytes // the scheduler's own writes have 8 bytes
 			return s.Syncs == c.syncs && other >= 0 && other <= 200 && s.Writes >= c.writes && s.Writes <= c.writes+other
 		}
-		// A goroutine of an earlier test may still write.
-		if !exact() && !exact() && !exact() {
+		ok := exact()
+		for range 2 { // a goroutine of an earlier test may still write
+			ok = ok || exact()
+		}
+		if !ok {
 			t.Errorf("%s: %d syncs, %d writes, %d bytes: want %d, %d, %d", name, s.Syncs, s.Writes, s.WrittenBytes, c.syncs, c.writes, c.bytes)
 		}
 	}

@@ -59,7 +59,7 @@ func (t *trial) serve(ctx context.Context) error {
 	phase, err := t.run(ctx)
 	for _, db := range []driver.DB{t.readers, t.db} {
 		if _, waits := errors.AsType[*endlessError](err); waits {
-			break // closing would also wait
+			break // closing the database would wait too, possibly forever
 		}
 		if db == nil {
 			continue
@@ -153,7 +153,7 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	}
 	t.counter = newCounter(instructions) // created before the library starts threads or processes, so that they inherit it
 	defer t.counter.close()
-	if err := t.instrument(); err != nil { // before the library starts processes, as above
+	if err := t.instrument(); err != nil { // created before the library starts processes, so that they are counted too
 		return "", err
 	}
 	defer t.ioCounter.close()
@@ -298,7 +298,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
 	} else {
-		ctx = context.Background() // not context.WithoutCancel, in which libraries would search for values at each operation
+		ctx = context.Background() // not context.WithoutCancel(ctx), because libraries would search that context for values at each operation
 	}
 	s = &protocol.Sample{Phase: p.Name}
 	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter, ioCounter: t.ioCounter}
@@ -312,7 +312,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 			return nil, nil, err
 		}
 	}
-	if p.Mix == nil && p.HTTP == nil { // these two first verify their statements
+	if p.Mix == nil && p.HTTP == nil { // mixes and http phases do this later, after they have verified their statements
 		if err := t.forget(ctx, p); err != nil {
 			return nil, nil, err
 		}
@@ -328,7 +328,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	case p.Mix != nil:
 		err = t.mix(ctx, p, s, &w)
 	case p.HTTP != nil:
-		w.ioCounter = nil // the writes to sockets would count
+		w.ioCounter = nil // otherwise the writes to sockets would count
 		err = t.http(ctx, p, s, &w)
 	case p.Replay != nil:
 		err = t.replay(ctx, p, s, &w)

@@ -21,8 +21,8 @@ func (t *trial) countWaits() func() []protocol.Wait {
 	}
 }
 
-// waited returns the waits for a connection of the pools so far. known is false if the driver does
-// not count waits.
+// waited returns the waits for a connection of the pools so far. The result known is false if the
+// driver does not count waits.
 func (t *trial) waited() (sum protocol.Wait, known bool) {
 	sum.For = protocol.WaitConnection
 	for _, db := range []driver.DB{t.db, t.readers} {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestTwin compares this driver's hand-written code with that of the driver eatonphil, whose
-// library is a fork of this driver's library. The two files must be the same, so that a difference
-// in added cost is a difference between the libraries.
+// TestTwin compares this driver's hand-written code with the hand-written code of the driver
+// eatonphil. The library of eatonphil is a fork of this driver's library. The two files must be the
+// same, so that a difference in added cost is a difference between the libraries.
 func TestTwin(t *testing.T) {
 	names := strings.NewReplacer(
 		"github.com/eatonphil/gosqlite", "github.com/bvinc/go-sqlite-lite/sqlite3",

@@ -137,7 +137,7 @@ func (p *pool) Close() error {
 type conn struct {
 	*sqlite.Conn
 	number int
-	done   <-chan struct{} // channel that interrupts the connection once the channel is closed
+	done   <-chan struct{} // the connection is interrupted when this channel is closed
 }
 
 func (c *conn) Number() int         { return c.number }
@@ -169,7 +169,7 @@ func (c *conn) Script(sql string) error {
 			return wrap(err)
 		}
 		err = run(q)
-		q.Finalize() // the error is the same as that of run
+		q.Finalize() // Finalize returns the same error as run
 		if err != nil {
 			return wrap(err)
 		}

@@ -22,7 +22,7 @@ type stmt struct {
 	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
 
-	checked   bool // the columns have been compared with the declared ones
+	checked   bool // the columns have been compared with the declared columns
 	transient bool // held is not in the connection's cache
 }
 
@@ -222,7 +222,8 @@ func (s *stmt) blob(q *sqlite.Stmt, col int) []byte {
 
 func isNull(q *sqlite.Stmt, col int) bool { return q.ColumnType(col) == sqlite.SQLITE_NULL }
 
-// Close leaves a statement of the connection's cache there, as the library intends.
+// Close leaves the statement in the connection's cache, as the library intends, unless
+// prepareTransient has prepared it.
 func (s *stmt) Close() error {
 	if !s.transient {
 		return nil

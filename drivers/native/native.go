@@ -27,7 +27,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	_ "github.com/mattn/go-sqlite3" // links the amalgamation
+	_ "github.com/mattn/go-sqlite3" // links SQLite, whose C code (the amalgamation) is in this module
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
@@ -57,7 +57,7 @@ type conn struct {
 	number int
 	c      *C.native_conn
 	run    []*stmt // the few statements of Run
-	kept   []*stmt // statements that only Close closes: those that Run uses, and pooled statements
+	kept   []*stmt // statements that stay prepared until Close: the statements of Run, and pooled statements
 }
 
 // err returns the error for the result code of the connection's last call.

@@ -21,7 +21,7 @@ type parameters struct {
 	pinned []C.native_column // columns in C's memory that point to Go's memory
 	copied []C.native_column // columns in C's memory with copied values
 	pinner runtime.Pinner
-	pins   int       // columns that hold pinned pointers
+	pins   int       // number of columns that hold pinned pointers
 	recent [4]memory // the objects that were pinned last, overwritten in turn
 	turn   int
 
@@ -31,7 +31,8 @@ type parameters struct {
 	bytes  []byte
 }
 
-// memory is the address range of one object. end is the address after its last byte.
+// memory is the address range of one object. The field end is the address after the object's last
+// byte.
 type memory struct{ first, end uintptr }
 
 func (p *parameters) init(c *C.native_stmt, count int) {

@@ -6,8 +6,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestCompiledOnce executes statements whose plan depends on a parameter. In SQLite 3.54, removing the
-// binding of a number expires such a statement.
+// TestCompiledOnce executes statements whose plan depends on a parameter. It checks that SQLite
+// never compiles them again. SQLite 3.54 would do so after the binding of such a number is removed.
 func TestCompiledOnce(t *testing.T) {
 	c, err := dial(":memory:", nil, 1)
 	if err != nil {

@@ -38,8 +38,8 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 // mostMapped is the largest part of a file that the library maps.
 const mostMapped = 1 << 30
 
-// roomy opens connections with room for a part of the file in their memory. Without the room,
-// the library maps nothing, and doesn't say so.
+// roomy opens connections with room for a part of the file in their memory. Without the room, the
+// library maps nothing, and returns no error.
 type roomy struct {
 	sql.Connector
 	mapped int64

@@ -25,7 +25,7 @@ import (
 )
 
 type cluster struct {
-	path  string // path of the database, as the engine names it
+	path  string // path of the database, as the engine passes it to Open
 	urls  []string
 	nodes *nodes.Cluster // the nodes if this process has started them, otherwise nil
 	lines *lines         // proxies between the nodes; nil if there are none
@@ -220,7 +220,8 @@ func (c *cluster) end() error {
 	if c.nodes == nil {
 		return nil
 	}
-	// The nodes need not stop in order, because their data is removed, or they are to be killed.
+	// The nodes need not shut down cleanly: either their data is removed next, or the nodes were
+	// started by Recover, whose databases end with a kill.
 	err := c.nodes.Kill()
 	c.lines.close()
 	return errors.Join(err, c.removeData())

@@ -11,9 +11,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestRecover commits transactions, whose node is then killed, and lets nodes start with what is left: with
-// all files, without Raft's log, and with a log that is cut. The database must have exactly what is in the
-// log, and a log that is no log must be an error.
+// TestRecover commits transactions on a node that is then killed. New nodes start with the files
+// that are left: with all files, without Raft's log, and with a truncated log. With all files, the
+// database must have all transactions. Without the log, it must be empty. A truncated log must be
+// an error.
 func TestRecover(t *testing.T) {
 	const last = 2 // transaction
 	job := func(path string, s driver.Settings, j protocol.Job) *protocol.JobResult {

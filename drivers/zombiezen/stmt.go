@@ -21,7 +21,7 @@ type stmt struct {
 	st   driver.Statement
 	conn *sqlite.Conn
 
-	checked   bool // the columns have been compared with the declared ones
+	checked   bool // the columns have been compared with the declared columns
 	transient bool // held is not in the connection's cache
 }
 
@@ -245,7 +245,8 @@ func (s *stmt) scanOthers(q *sqlite.Stmt) {
 	}
 }
 
-// Close leaves a statement of the connection's cache there, as the library intends.
+// Close leaves the statement in the connection's cache, as the library intends, unless
+// prepareTransient has prepared it.
 func (s *stmt) Close() error {
 	if !s.transient {
 		return nil

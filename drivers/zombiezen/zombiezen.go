@@ -133,7 +133,7 @@ func (c *conn) Script(sql string) error {
 			return wrap(err)
 		}
 		err = run(q)
-		q.Finalize() // the error is the same as that of run
+		q.Finalize() // Finalize returns the same error as run
 		if err != nil {
 			return wrap(err)
 		}

@@ -83,8 +83,8 @@ type Program struct {
 // the stopwatch w around its timed part. The methods Users, All, Mix and Transactions return how
 // many rows they have read. They pass each row to see, unless see is nil.
 type Database interface {
-	// Read runs one statement without timing it, and passes each row to see. Values are passed
-	// as texts, and NULL as "". columns is how many columns the result has.
+	// Read runs one statement without timing it, and passes each row to see. Values are passed as
+	// texts, and NULL as "". The parameter columns is the number of the result's columns.
 	Read(sql string, columns int, see func(row []string) error) error
 
 	// Insert inserts the rows of blog. Each table that has rows gets its own transaction. The clock

@@ -44,11 +44,11 @@ func (h hand) Open(ctx context.Context, path string, s driver.Settings) (driver.
 }
 
 // tables are the tables of the workload complex.yaml, in the order in which a program fills them.
-// The workload simple.yaml has only the first.
+// The workload simple.yaml has only the table users.
 var tables = []string{"users", "articles", "comments"}
 
-// Check returns an error unless the plan is one of those that a hand-written program can do: the
-// plans of the workloads simple.yaml and complex.yaml, and the plan of package addedcost.
+// Check returns an error unless a hand-written program can do the plan. It can do the plans of the
+// workloads simple.yaml and complex.yaml, and the plan of package addedcost.
 func (h hand) Check(req *protocol.Request) error {
 	if n := req.Settings.Connections(); n != 1 {
 		return fmt.Errorf("settings: a program written by hand has one connection, and cannot have %d", n)

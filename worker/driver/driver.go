@@ -108,8 +108,8 @@ type DSNOpener interface {
 	OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error)
 }
 
-// OpenFunc opens a database. name is a path, as for [Driver].Open, or a data source name, as for
-// [DSNOpener].OpenDSN.
+// OpenFunc opens a database. The parameter name is a path, as for [Driver].Open, or a data source
+// name, as for [DSNOpener].OpenDSN.
 type OpenFunc func(ctx context.Context, name string, s Settings) (DB, error)
 
 // New returns a driver that opens databases with the function open.
@@ -149,13 +149,13 @@ type Leaver interface {
 	Leave() error
 }
 
-// Recoverer is a [Driver] whose databases are kept by processes of their own. Their files are beside the
-// path of the database.
+// Recoverer is a [Driver] whose databases are kept by separate processes. The files of these
+// processes are in the directory of the database's path.
 type Recoverer interface {
 	Driver
 
-	// Recover starts these processes with the files that earlier ones have left, or without files.
-	// Closing the database kills the processes and keeps the files.
+	// Recover starts the processes. If earlier processes have left files, the new processes begin
+	// with these files. Closing the database kills the processes and keeps the files.
 	Recover(ctx context.Context, path string, s Settings) (DB, error)
 }
 
@@ -216,12 +216,12 @@ type Shower interface {
 	Shown(ctx context.Context) (Settings, error)
 }
 
-// Sizer is a [DB] that keeps data in other files than the one at its path.
+// Sizer is a [DB] that keeps data in files other than the file at its path.
 type Sizer interface {
 	DB
 
-	// Sizes returns two sizes in bytes. all is the size of all files together. It includes logs,
-	// the size of SQLite's write-ahead logs.
+	// Sizes returns two sizes in bytes. The result all is the size of all files together. The
+	// result logs is the part of it that SQLite's write-ahead logs take.
 	Sizes(ctx context.Context) (all, logs int64, err error)
 }
 
@@ -229,11 +229,12 @@ type Sizer interface {
 type Restorer interface {
 	DB
 
-	// Keep saves the present state of the database. restore returns the database to that state.
+	// Keep saves the present state of the database. The function restore returns the database to
+	// that state.
 	Keep(ctx context.Context) (restore func(ctx context.Context) error, err error)
 }
 
-// Settler is a [DB] that may acknowledge a write before it carries the write out.
+// Settler is a [DB] that may acknowledge a write before the write has been done.
 type Settler interface {
 	DB
 
@@ -278,7 +279,8 @@ type Statement struct {
 	AdHoc bool
 
 	// Transient is set if the same SQL text is not prepared again after the statement is closed. If
-	// the library keeps statements by their text, a Conn need not let it keep this one.
+	// the library has a cache of statements, the adapter may prepare this statement outside the
+	// cache.
 	Transient bool
 }
 

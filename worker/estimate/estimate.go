@@ -29,14 +29,14 @@ func Of(values []float64) Estimate {
 	return e
 }
 
-// At returns the median of values with an interval whose confidence level is at least
-// confidence, which must be below 1. There must be at least one value. actual is the level of
-// the interval. If there are too few values, actual is 0 and the interval is their range.
+// At returns the median of values with an interval whose confidence level is at least confidence,
+// which must be below 1. There must be at least one value. The result actual is the confidence
+// level of the interval. If there are too few values, actual is 0 and the interval is their range.
 //
-// The ends of the interval are order statistics, because the number of values below the true
-// median has a binomial distribution. See W. J. Conover, Practical Nonparametric Statistics,
-// section 3.2. At uses the pair of ranks with the smallest distance. Of two equally good pairs
-// it uses the lower.
+// The ends of the interval are order statistics, because the number of values below the true median
+// has a binomial distribution. See W. J. Conover, Practical Nonparametric Statistics, section 3.2.
+// At uses the pair of ranks with the smallest distance. Of two equally good pairs it uses the
+// lower.
 func At(values []float64, confidence float64) (e Estimate, actual float64) {
 	x := slices.Sorted(slices.Values(values))
 	n := len(x)
@@ -62,7 +62,7 @@ func ranks(n int, confidence float64) (low, high int, actual float64) {
 	for k := n / 2; k > 0; k-- {
 		p[k-1] = p[k] * float64(k) / float64(n-k+1)
 	}
-	low, high = n/2, n/2+1 // at least low and at most high-1 values are less than the median
+	low, high = n/2, n/2+1 // the ranks are right if at least low and at most high-1 values are less than the true median
 	for actual = p[low]; actual < confidence && low > 0; {
 		if p[low-1] >= p[n-high] {
 			low--

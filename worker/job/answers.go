@@ -69,7 +69,7 @@ func (a answers) run(ctx context.Context, d *Database, tell func(protocol.Progre
 	return nil
 }
 
-// asking is a running job of the kind answers.
+// asking is a running job of the kind "answers".
 type asking struct {
 	answers
 	conn  driver.Conn
@@ -100,7 +100,7 @@ func (p *asking) answer(ctx context.Context, a protocol.Answer, q driver.Questio
 		a.Arguments = append(a.Arguments, protocol.NewValue(v))
 	}
 	var sums []*columnSum
-	anyOrder := uint64(0) // the sum of the rows' hashes, which does not depend on their order
+	anyOrder := uint64(0) // the sum of the rows' hashes, which does not depend on the order of the rows
 	reply, err := p.asker.Ask(ctx, q, func(row []any) error {
 		if sums == nil {
 			for range row {

@@ -10,14 +10,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Attach attaches the file [protocol.AttachedName], which is beside the database at path, to a connection.
+// Attach attaches the second database to a connection. Its file is [protocol.AttachedName], in the
+// directory of the database at path.
 func Attach(ctx context.Context, r driver.Runner, path string) error {
 	file := filepath.Join(filepath.Dir(path), protocol.AttachedName)
 	return r.Script(ctx, "ATTACH '"+strings.ReplaceAll(file, "'", "''")+"' AS "+protocol.AttachedSchema)
 }
 
-// attach attaches the second database to the job's connection, unless it is there, with the settings of the
-// first.
+// attach attaches the second database to the job's connection, unless it is already attached, and
+// gives it the journal mode and the synchronous setting of the first database.
 func (k *committing) attach(ctx context.Context) error {
 	if len(k.Attach) == 0 {
 		return nil
@@ -39,8 +40,8 @@ func (k *committing) attach(ctx context.Context) error {
 	return nil
 }
 
-// moveTables moves the tables to the attached database. SQL needs no change, because SQLite finds a table in
-// any database.
+// moveTables moves the tables named in the field Attach to the attached database. The workload's
+// SQL need not be changed, because SQLite looks for a table in all databases of the connection.
 func (k *committing) moveTables(ctx context.Context) error {
 	for _, table := range k.Attach {
 		name := "'" + strings.ReplaceAll(table, "'", "''") + "'"
@@ -53,7 +54,7 @@ func (k *committing) moveTables(ctx context.Context) error {
 		}
 		quoted := driver.Quote(table)
 		var move []string
-		for i, sql := range texts { // the table, and then its indexes
+		for i, sql := range texts { // the first statement creates the table, and the others create its indexes
 			moved := inAttached(sql)
 			if moved == "" {
 				return errorf(protocol.CodeUnsupported, "table %s cannot be in an attached database: want a plain table without triggers", table)
@@ -69,7 +70,8 @@ func (k *committing) moveTables(ctx context.Context) error {
 	return nil
 }
 
-// inAttached returns a statement that SQLite has stored, for the attached database; "": there is none.
+// inAttached changes a CREATE statement that SQLite has stored, so that it creates the table or
+// index in the attached database. It returns "" for other kinds of statements.
 func inAttached(sql string) string {
 	for _, begin := range []string{"CREATE TABLE ", "CREATE INDEX ", "CREATE UNIQUE INDEX "} {
 		if rest, ok := strings.CutPrefix(sql, begin); ok {

@@ -25,7 +25,7 @@ const clusterTable = "sqlite3perf_cluster"
 // body is the value of the column body in each row.
 const body = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// writing is a running job of the kind cluster.
+// writing is a running job of the kind "cluster".
 type writing struct {
 	cluster
 	*Database
@@ -123,8 +123,9 @@ func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.L
 	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
 }
 
-// written has the measurements of clients that wrote. wall is the elapsed time, cpu is the CPU time
-// of all processes, and members is the part of cpu that the cluster's members used. All are in ns.
+// written has the measurements of clients that wrote. The field wall is the elapsed time, cpu is
+// the CPU time of all processes, and members is the part of cpu that the cluster's members used.
+// All three are in ns.
 type written struct {
 	wall, cpu, members int64
 	failed             int64
@@ -132,9 +133,9 @@ type written struct {
 	hist               *latency.Histogram
 }
 
-// write runs clients that write for DurationMS. If visible is not nil, the first client waits
-// after each write until every member shows the row. It records in visible the time from the
-// beginning of the write until then.
+// write runs clients that write for DurationMS. If the histogram visible is not nil, the first
+// client waits after each write until every member shows the row, and records in visible the time
+// from the beginning of the write until then.
 func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *latency.Histogram) (*written, error) {
 	sum := &written{hist: latency.New()}
 	var mu sync.Mutex

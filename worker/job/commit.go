@@ -51,7 +51,7 @@ func (c commit) run(ctx context.Context, d *Database, tell func(protocol.Progres
 	return nil
 }
 
-// committing is a running job of the kind commit.
+// committing is a running job of the kind "commit".
 type committing struct {
 	commit
 	db       driver.DB
@@ -60,14 +60,15 @@ type committing struct {
 	work     *work
 	number   *step // sets the number of the last transaction
 	prepared []*statement
-	filling  time.Duration // time in which values were generated
+	filling  time.Duration // time that generating values took in the current attempt
 	random   *rand.Rand
 	out      *protocol.Committed
 	tell     func(protocol.Progress)
 }
 
-// close closes the prepared statements and returns the connection to the pool. After a transaction that
-// failed, it returns no error, because libraries then report the error of the statement again.
+// close closes the prepared statements and returns the connection to the pool. If a transaction has
+// failed, it returns no error, because some libraries report the error of a statement again when
+// the statement is closed.
 func (k *committing) close() (err error) {
 	for _, s := range k.prepared {
 		err = errors.Join(err, s.stmt.Close())
@@ -112,8 +113,9 @@ func (k *committing) setUp(ctx context.Context) error {
 	if err := k.settle(ctx); err != nil {
 		return err
 	}
-	// The number is inserted only now, so that a half loaded database has none. In WAL mode, the
-	// checkpoint brings what was loaded to the disk. A server makes its own checkpoints.
+	// The number is inserted last, so that a database in which the setup has not ended has no
+	// number. In WAL mode, the checkpoint writes the loaded rows to the database file. A server
+	// makes its own checkpoints, and its driver does not support this PRAGMA.
 	if err := k.conn.Script(ctx, "INSERT INTO "+protocol.CommitsTable+" VALUES (0)"); err != nil {
 		return err
 	}
@@ -125,7 +127,8 @@ func (k *committing) setUp(ctx context.Context) error {
 	return k.acknowledge(ctx, 0)
 }
 
-// settle waits until what was acknowledged is in the database.
+// settle waits until all acknowledged transactions are in the database. Only some databases need
+// this (see [driver.Settler]).
 func (k *committing) settle(ctx context.Context) error {
 	if s, ok := k.db.(driver.Settler); ok {
 		return s.Settle(ctx)
@@ -158,8 +161,8 @@ func (k *committing) awaitOthers(ctx context.Context) error {
 // lookAgain is how long awaitOthers waits before it looks again.
 const lookAgain = time.Millisecond
 
-// carryOut runs a phase before the first transaction. Rows are inserted in as few transactions as
-// memory allows.
+// carryOut runs one of the phases that come before the first transaction. Rows are inserted in as
+// few transactions as memory allows.
 func (k *committing) carryOut(ctx context.Context, ph *plan.Phase) error {
 	if ph.Insert == nil {
 		return k.conn.Script(ctx, ph.Script)
@@ -180,7 +183,7 @@ func (k *committing) carryOut(ctx context.Context, ph *plan.Phase) error {
 
 // transaction commits one transaction and acknowledges it. It reports false if all attempts failed.
 func (k *committing) transaction(ctx context.Context, n int, u *unit) (more bool, err error) {
-	unsure := false // the last attempt failed, and whether it took effect could not be read
+	unsure := false // the last attempt failed, and the worker could not read whether it took effect
 	for i := range k.Attempts {
 		if !unsure {
 			k.filling = 0
@@ -213,7 +216,8 @@ func (k *committing) transaction(ctx context.Context, n int, u *unit) (more bool
 	return false, nil
 }
 
-// try runs transaction n. If canceled is set, its context ends at a random time.
+// try runs transaction n. If the parameter canceled is true, the transaction's context ends at a
+// random time.
 func (k *committing) try(ctx context.Context, n int, u *unit, canceled bool) error {
 	if canceled {
 		var cancel context.CancelFunc
@@ -223,10 +227,11 @@ func (k *committing) try(ctx context.Context, n int, u *unit, canceled bool) err
 	return k.attempt(ctx, n, u)
 }
 
-// borrowAgain returns the connection of a canceled attempt at transaction n to the pool, and borrows one.
-// It reports what that has left of the attempt.
+// borrowAgain returns the connection of a canceled attempt at transaction n to the pool, and
+// borrows a connection again. In k.out.Disturbed it reports if the canceled attempt still has an
+// effect on that connection.
 func (k *committing) borrowAgain(ctx context.Context, n int) (err error) {
-	_ = k.close() // may say again that the attempt was canceled
+	_ = k.close() // the error is ignored: it may again say that the attempt was canceled
 	if k.conn, err = k.db.Conn(ctx); err != nil {
 		return fmt.Errorf("borrowing a connection after transaction %d was canceled: %w", n, err)
 	}
@@ -238,12 +243,12 @@ func (k *committing) borrowAgain(ctx context.Context, n int) (err error) {
 	}
 	if err := k.conn.Script(ctx, "BEGIN; ROLLBACK"); err != nil {
 		k.out.Disturbed = described(k.out.Disturbed, n, "a transaction can't begin: ", err)
-		_ = k.conn.Script(ctx, "ROLLBACK") // so that the next attempt can
+		_ = k.conn.Script(ctx, "ROLLBACK") // so that the next attempt can begin a transaction
 	}
 	return nil
 }
 
-// mostFailures is how many failures a result describes at most.
+// mostFailures is the maximum number of failures that a result describes.
 const mostFailures = 1000
 
 // described adds an error of transaction n to a list, unless the list is full.
@@ -259,8 +264,9 @@ func described(list []protocol.CommitFailure, n int, what string, err error) []p
 }
 
 // last returns the number of the last transaction that took effect. It reads the number in a new
-// transaction: if that of the failed attempt is still open, the number in it is not committed, and a
-// new transaction can't begin.
+// transaction. If the transaction of a failed attempt is still open, the connection would return a
+// number that is not committed. In that case the new transaction can't begin, and last returns an
+// error.
 func (k *committing) last(ctx context.Context) (int64, error) {
 	tx, err := k.conn.Begin(ctx)
 	if err != nil {
@@ -309,7 +315,7 @@ func (k *committing) attempt(ctx context.Context, n int, u *unit) error {
 		if err := tx.Rollback(ctx); err != nil {
 			return err
 		}
-		return k.attempt(ctx, n, &unit{}) // only the number
+		return k.attempt(ctx, n, &unit{}) // a transaction that changes only the number
 	}
 	if err == nil && n > 0 {
 		_, err = k.execute(ctx, tx, k.number, &driver.Batch{Columns: []driver.Column{{Type: driver.Int, Ints: []int64{int64(n)}}}, PerExec: 1}, 1)
@@ -325,14 +331,15 @@ func (k *committing) attempt(ctx context.Context, n int, u *unit) error {
 		err = tx.Commit(ctx)
 	}
 	if err != nil {
-		// The error of the rollback says no more: a failed commit may have rolled back.
+		// The error of Rollback is ignored, because a failed Commit may already have rolled back.
 		_ = tx.Rollback(context.WithoutCancel(ctx))
 	}
 	return err
 }
 
-// statements runs the statements of a transaction. It returns undo = true if the workload declares that
-// the transaction then ends without an effect.
+// statements runs the statements of a transaction. It returns undo = true if the transaction must
+// be rolled back: a statement ended with an error that the operation declares as a result, or a
+// statement with [plan.EmptyRollback] returned no rows.
 func (k *committing) statements(ctx context.Context, tx driver.Tx, u *unit) (undo bool, err error) {
 	for i := range u.steps {
 		s := &u.steps[i]

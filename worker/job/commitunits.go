@@ -9,21 +9,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// work is what a job of the kind commit has to do: the phases before the first transaction, and the
+// work is the work of a job of the kind "commit": the phases before the first transaction, and the
 // transactions.
 type work struct {
 	*plan.Plan
 	gen     *plan.Gen
-	most    int // transactions
+	most    int // maximum number of transactions
 	first   []*plan.Phase
 	units   []unit
-	inserts map[string]*statement // by their SQL
+	inserts map[string]*statement // the statements that insert rows, by number of rows and data set
 }
 
 // unit is a transaction. Its values are generated only when it is run.
 type unit struct {
 	steps     []step
-	operation *plan.Operation // nil: none
+	operation *plan.Operation // the operation of a mix that the transaction runs; nil if it inserts rows of a data set
 }
 
 // step is one statement of a transaction, with the rows of its parameters.
@@ -45,11 +45,11 @@ func newWork(gen *plan.Gen, p *plan.Plan, most int) *work {
 	return &work{Plan: p, gen: gen, most: most, inserts: map[string]*statement{}}
 }
 
-// plan finds out which phases come before the first transaction and which transactions there are. The
-// transactions are those of the timed phases up to the first phase that changes the database in
-// another way, such as a script.
+// plan finds out which phases come before the first transaction, and which transactions there are.
+// The transactions come from the timed inserts and the timed mixes. They end before the next other
+// phase that changes the database, such as a script.
 func (w *work) plan() (err error) {
-	var unfit *plan.Phase // comes before the first transaction and cannot be carried out
+	var unfit *plan.Phase // a phase before the first transaction that changes the database, but is neither an insert nor a script
 	for i := range w.Phases {
 		ph := &w.Phases[i]
 		var more []unit
@@ -163,8 +163,8 @@ func (w *work) tree(set *plan.DataSet, all []*plan.DataSet, lo, hi, per int64) (
 	return list
 }
 
-// rows returns the statements that insert the rows lo ≤ r < hi of a data set. Each has as many rows as
-// fit into memory.
+// rows returns the statements that insert the rows lo ≤ r < hi of a data set. Each step has as many
+// rows as fit into memory.
 func (w *work) rows(set *plan.DataSet, lo, hi, per int64) (list []step) {
 	per = max(per, 1)
 	size := max(w.gen.RowsFitting(set.Name)/per, 1) * per

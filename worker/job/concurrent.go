@@ -164,8 +164,9 @@ func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Pro
 	return err
 }
 
-// checkpoint runs checkpoints until the job ends. Errors, such as those of a lock that somebody else
-// holds, are ignored: what is tested is the database that is left.
+// checkpoint runs checkpoints until the job ends. It ignores errors, for example if another
+// connection holds a lock. Checkpoints only disturb the clients: what is tested is the database
+// that the job leaves behind.
 func (cl *clients) checkpoint() {
 	<-cl.started
 	for n := 0; !cl.stop.Load(); n++ {

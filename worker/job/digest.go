@@ -12,17 +12,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Digest returns a hash of the rows of all tables, also of attached databases, except those whose names begin with
-// [protocol.OwnPrefix]. SQLite itself writes each value as text, so the
-// hash does not depend on the types that a library returns. It does not depend on the version of
-// SQLite or on the order of rows either. Therefore it leaves out the tables in which full-text and
-// R-tree indexes keep their data: it reads the indexes instead.
+// Digest returns a hash of the rows of all tables, including tables of attached databases, but not
+// the tables whose names begin with [protocol.OwnPrefix]. SQLite itself writes each value as text,
+// so the hash does not depend on the types that a library returns. It also does not depend on the
+// version of SQLite or on the order of rows. Therefore Digest leaves out the internal tables of
+// full-text and R-tree indexes, and reads the indexes themselves.
 func Digest(ctx context.Context, r driver.Runner) (string, error) {
 	schemas, err := driver.Texts(ctx, r, "SELECT name FROM pragma_database_list WHERE name <> 'temp' ORDER BY seq")
 	if err != nil {
 		return "", err
 	}
-	var tables [][2]string // name and schema; the hash does not depend on the schema
+	var tables [][2]string // name and schema of each table; only the name is hashed
 	for _, schema := range schemas {
 		names, err := driver.Texts(ctx, r, strings.ReplaceAll(tablesSQL, "?", driver.Quote(schema)))
 		if err != nil {
@@ -63,7 +63,8 @@ func hashTable(ctx context.Context, r driver.Runner, h hash.Hash, table, schema 
 	})
 }
 
-// tablesSQL returns the names of the tables to read in the schema ?.
+// tablesSQL is the query for the names of the tables to read in one schema. Each "?" stands for the
+// schema's quoted name.
 const tablesSQL = `SELECT name FROM ?.sqlite_master AS t WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 	AND substr(name, 1, length('` + protocol.OwnPrefix + `')) <> '` + protocol.OwnPrefix + `' AND NOT EXISTS (
 	SELECT 1 FROM ?.sqlite_master AS v WHERE v.sql LIKE 'CREATE VIRTUAL TABLE%' AND t.name IN (
@@ -71,8 +72,9 @@ const tablesSQL = `SELECT name FROM ?.sqlite_master AS t WHERE type = 'table' AN
 		v.name || '_segments', v.name || '_segdir', v.name || '_stat', v.name || '_node', v.name || '_rowid', v.name || '_parent'
 	))`
 
-// valueSQL writes the value ? as text. Of a real number it writes the integer part and the fraction as
-// integers, because versions of SQLite write the last decimal digits differently. A text and a blob of
-// the same bytes are equal, because some libraries store every blob as a text.
+// valueSQL is the SQL expression that writes a value as text. Each "?" stands for the value. For a
+// real number, it writes the integer part and the fraction as integers, because versions of SQLite
+// differ in the last digits when they write a real number as text. A text and a blob with the same
+// bytes give the same result, because some libraries store every blob as a text.
 const valueSQL = `CASE typeof(?) WHEN 'real' THEN CAST(? AS INTEGER) || '+' || CAST((? - CAST(? AS INTEGER)) * 4503599627370496.0 AS INTEGER)
 	WHEN 'text' THEN '''' || hex(?) WHEN 'blob' THEN '''' || hex(?) ELSE quote(?) END`

@@ -82,8 +82,8 @@ func mostParameters(d *Database) int {
 // database contains no other objects and has no application ID, create sets its application ID to
 // [ApplicationID].
 func (g generate) create(ctx context.Context, c driver.Conn) error {
-	// The transaction reads before it writes. IMMEDIATE keeps other connections from writing in
-	// between.
+	// The transaction reads before it writes. With IMMEDIATE, no other connection can write between
+	// the read and the write.
 	if err := c.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}

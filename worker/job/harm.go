@@ -34,7 +34,7 @@ type harming struct {
 type window struct {
 	begin     time.Time
 	silent    time.Duration // the longest time without an acknowledged write
-	harmed    time.Time     // when the kill or the cut was complete: only later writes show that the cluster has recovered
+	harmed    time.Time     // when the kill or the cut was complete; only a write that began later shows that the cluster has recovered
 	recovered chan time.Duration
 }
 
@@ -260,7 +260,8 @@ func (h *harming) repair(ctx context.Context) error {
 			return err
 		}
 	}
-	// A member is ready only when most members are, so all start at once.
+	// A member is ready only when most members are running, so all members are started at the same
+	// time.
 	return errors.Join(h.atAll(func(member int) error { return h.restart(ctx, member) })...)
 }
 
@@ -313,8 +314,8 @@ func without(set, other map[int64]bool) (list []int64) {
 // settleTime is how long the rows must stay the same before they count as complete.
 const settleTime = 2 * time.Second
 
-// settled reads all rows repeatedly, with a level of consistency, until a result has no new rows.
-// This means that all queued writes are done. It returns that result.
+// settled reads all rows repeatedly, with a level of consistency, until it finds no row that the
+// previous result lacks. This means that all queued writes are done. It returns the last result.
 func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, error) {
 	var before map[int64]bool
 	return h.all(ctx, 0, level, func(rows map[int64]bool) bool {

@@ -136,7 +136,7 @@ func (f *fakeCluster) Restart(_ context.Context, member int) error {
 func (f *fakeCluster) Isolate(member int) error { f.harm("isolate", member, true); return nil }
 func (f *fakeCluster) Heal(member int) error    { f.harm("heal", member, false); return nil }
 
-// harm runs a job of the kind cluster on the fake cluster, with the kills and cuts in h and with
+// harm runs a job of the kind "cluster" on the fake cluster, with the kills and cuts in h and with
 // short times. It checks that the job reports each kill and each cut as progress.
 func harm(t *testing.T, f *fakeCluster, h protocol.ClusterHarm) (*protocol.Harmed, error) {
 	t.Helper()

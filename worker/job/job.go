@@ -45,8 +45,9 @@ func errorf(code, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// refuse returns an error about a request. problem is the error's message. fields are the names of
-// the job's fields whose values the user can change to avoid the error.
+// refuse returns an error about a request. The parameter problem is the error's message. The
+// parameter fields has the names of the job's fields whose values the user can change to avoid the
+// error.
 func refuse(code, problem string, fields ...string) error {
 	e := &protocol.FieldError{Problem: problem}
 	for _, f := range fields {
@@ -116,10 +117,9 @@ func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
 	return err
 }
 
-// Run does the job. When ctx ends, Run leaves the database consistent and returns a partial
-// result. If a job of the kind concurrent fails, Run returns both its partial result and the
-// error. If another job fails, Run returns only the error. Only one goroutine at a time calls
-// tell.
+// Run does the job. When ctx ends, Run leaves the database consistent and returns a partial result.
+// If a job of the kind "concurrent" fails, Run returns both its partial result and the error. If
+// another job fails, Run returns only the error. Only one goroutine at a time calls tell.
 func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	if err := j.Check(); err != nil {
 		return nil, &Error{protocol.CodeUsage, err}

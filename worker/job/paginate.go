@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// page is the page of rows at one depth. It has the parameters of the two statements that read
-// the page: the one with OFFSET and the one with a keyset.
+// page is the page of rows at one depth. It has the parameters of two statements that read the
+// page: a statement with OFFSET, and a statement with a keyset.
 type page struct {
 	protocol.Page
 	offset, keyset driver.Batch

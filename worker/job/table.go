@@ -53,7 +53,7 @@ func (o object) lacking() string {
 	return ""
 }
 
-// ready returns an error unless the table has all columns of a table that the job generate
+// ready returns an error unless the table has all columns of a table that the job "generate"
 // creates.
 func ready(ctx context.Context, r driver.Runner, table string) error {
 	o, err := lookUp(ctx, r, table)

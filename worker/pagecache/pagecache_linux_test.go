@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/pagecache"
 )
 
-// TestDrop checks that what was just written and read is dropped, except for pages that a process has mapped,
-// and that Drop says so.
+// TestDrop checks that Drop drops the pages of a file that has just been written or read. Pages
+// that a process has mapped must stay, and Drop must report them.
 func TestDrop(t *testing.T) {
 	dir := t.TempDir()
 	if err := pagecache.Check(dir); err != nil {

@@ -8,6 +8,6 @@ const (
 	MaxClients = 10_000    // greatest number of clients or connections
 	MaxBound   = 250_000   // greatest number of parameters of one statement
 	MaxWeight  = 1_000_000 // greatest weight of an operation, and greatest number of attempts at an operation
-	MinRate    = 0.001     // least and greatest number of operations per second
+	MinRate    = 0.001     // least number of operations per second; MaxRate is the greatest
 	MaxRate    = 1e9
 )

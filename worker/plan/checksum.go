@@ -83,7 +83,7 @@ func (h *Hash) Result(code int) {
 	h.buf = binary.LittleEndian.AppendUint64(append(h.buf, 'E'), uint64(code&0xff))
 }
 
-// Stopped adds the mark of an operation that was ended by a statement without rows.
+// Stopped adds the mark of an operation that ended early because a statement returned no rows.
 func (h *Hash) Stopped() { h.buf = append(h.buf, 'S') }
 
 // Batch adds the first n rows of a batch of generated values.

@@ -19,7 +19,7 @@ type column struct {
 	nulls, lengths stream
 
 	linked  linkState
-	sources []*column // format, sha256, coalesce: one column for each Of; ref, pick, words: one column
+	sources []*column // format, sha256, coalesce: one column for each name in Of; ref, pick, words: one column
 	per     int64     // ref: how many rows share one row of the source
 	total   uint64    // pick, words: how many rows the source's set has
 	number  *column   // pick: the column with the number of the picked row; nil if the row is drawn at random
@@ -176,8 +176,9 @@ func (c *column) checkBounds() error {
 	return nil
 }
 
-// linkSiblings finds and checks the sources of a format, sha256 or coalesce column: the other
-// columns of its row from which its values are made.
+// linkSiblings finds and checks the sources of a column of the kind "format", "sha256" or
+// "coalesce". The sources are the other columns of the same row from which the column's values are
+// made.
 func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) error {
 	gen := c.gen
 	for _, name := range gen.Of {
@@ -223,8 +224,8 @@ func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) 
 	return nil
 }
 
-// linkSource finds and checks the source of a ref, pick or words column: the one column of a data
-// set from whose rows it takes its values.
+// linkSource finds and checks the source of a column of the kind "ref", "pick" or "words". The
+// source is a column of a data set. The values are taken from rows of that data set.
 func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) error {
 	gen := c.gen
 	if len(gen.Of) != 1 {
@@ -293,9 +294,9 @@ func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) er
 
 // Limits of generators.
 const (
-	MaxValueBytes = 1_000_000_000 // bytes of a text or blob; the default limit of SQLite
-	MaxValues     = 10_000        // bounds of a generator, or values with weights
-	MaxWords      = 1 << 16       // words in one value
+	MaxValueBytes = 1_000_000_000 // number of bytes of a text or blob; the default limit of SQLite
+	MaxValues     = 10_000        // number of bounds of a generator, or of values with weights
+	MaxWords      = 1 << 16       // number of words in one value
 )
 
 var (

@@ -244,7 +244,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// fill makes n values of the column. at has the numbers of their rows.
+// fill makes n values of the column. The parameter at has the numbers of their rows.
 func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 	dst.Type = c.typ
 	dst.Ints, dst.Reals, dst.Spans = dst.Ints[:0], dst.Reals[:0], dst.Spans[:0]

@@ -166,7 +166,7 @@ const (
 	GenHex    = "hex"
 	GenSHA256 = "sha256"
 	GenRef    = "ref"  // the value of a column of the parent set (or of its parent, and so on), in the row in which the generated row is nested
-	GenPick   = "pick" // the value of a column in a row of another set; the row is drawn at random, or At has its number
+	GenPick   = "pick" // the value of a column in a row of another set; the row is drawn at random, or its number is in the column that At names
 
 	GenShuffle  = "shuffle"  // Low, Low+Step, …, High, each once in random order
 	GenWords    = "words"    // several values of a column of another set, drawn at random and separated by spaces
@@ -310,9 +310,9 @@ type Mix struct {
 	Count      int64 `json:"count,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
 
-	// Rate is how many operations per second are started, whether or not the previous ones have
-	// ended (open loop). If Rate is 0, each client starts its next operation when the previous
-	// one has ended (closed loop).
+	// Rate is how many operations per second are started, even if previous operations have not
+	// ended (open loop). If Rate is 0, each client starts its next operation when its previous
+	// operation has ended (closed loop).
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.001,maximum=1e9"`
 
 	// GOMAXPROCS is how many threads run Go code at once during the phase; 0: as many as there
@@ -404,9 +404,9 @@ type HTTP struct {
 	Count      int64 `json:"count,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
 
-	// Rate is how many requests per second are due, whether or not the previous ones have been
-	// answered (open loop). If Rate is 0, each client sends its next request when the previous
-	// one has been answered (closed loop).
+	// Rate is how many requests per second are due, even if previous requests have not been
+	// answered (open loop). If Rate is 0, each client sends its next request when its previous
+	// request has been answered (closed loop).
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.001,maximum=1e9"`
 
 	// Returns names the generated values that each response must equal. These values are in the

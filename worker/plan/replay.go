@@ -23,8 +23,8 @@ type Replay struct {
 	Connections int `json:"connections" jsonschema:"minimum=1"`
 	Clients     int `json:"clients,omitempty"`
 
-	// Speed divides the time between events. If Speed is 0, each client starts its next event
-	// when the previous one has ended.
+	// Speed divides the time between events. If Speed is 0, each client starts its next event when
+	// its previous event has ended.
 	Speed float64 `json:"speed,omitempty" jsonschema:"minimum=1e-6,maximum=1e6"`
 
 	// PatienceMS has the same meaning as in [Mix].
@@ -94,7 +94,7 @@ func (r *Recorded) rows() int {
 	return len(r.Bytes)
 }
 
-// Events are the recorded events, by column: entry i of each list is about event i.
+// Events are the recorded events, stored by column: entry i of each list belongs to event i.
 type Events struct {
 	Statement   []int   `json:"statement" jsonschema:"minItems=1"`          // index into Statements
 	Connection  []int   `json:"connection"`                                 // number of the connection, from 0
@@ -105,8 +105,8 @@ type Events struct {
 	Failed      []int   `json:"failed,omitempty"`                           // indexes of the events that ended with an error
 	Codes       []int   `json:"codes,omitempty"`                            // the result code of each event in Failed; 0: not known; nil: no code is known
 
-	// Inserted are the last insert IDs that the application asked for. Affected must be known
-	// for their events.
+	// Inserted are the last insert IDs that the application asked for. For the events that inserted
+	// these IDs, Affected must be known.
 	Inserted []Inserted `json:"inserted,omitempty"`
 }
 
@@ -350,8 +350,8 @@ func fillLengths(c *driver.Column, s stream, lengths []int64, times []int) {
 	}
 }
 
-// madeTime returns a time between 2001 and 2033. Its nanoseconds do not end in 0, so all
-// such times have one length as texts.
+// madeTime returns a time between 2001 and 2033. Its nanoseconds do not end in 0, so the texts of
+// all such times have the same length.
 func madeTime(random uint64) time.Time {
 	return time.Unix(1_000_000_000+int64(below(random, 1_000_000_000)), 123_456_789).UTC()
 }

@@ -23,7 +23,7 @@ type Answers struct {
 	Plan       *plan.Plan `json:"plan,omitempty"`
 	Statements []Ask      `json:"statements,omitempty"` // further statements, run after the plan
 	Executions int        `json:"executions" jsonschema:"minimum=1"`
-	Rows       int        `json:"rows" jsonschema:"minimum=1"` // most rows of one answer that are reported in full
+	Rows       int        `json:"rows" jsonschema:"minimum=1"` // maximum number of rows of one answer that are reported in full
 
 	// Loaded says that the database is a copy of a user's database. Otherwise the database must
 	// be new.

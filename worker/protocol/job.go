@@ -51,12 +51,12 @@ type JobResult struct {
 // Progress reports the progress of a job.
 type Progress struct {
 	Stage     string    `json:"stage,omitempty" jsonschema:"enum=create,enum=insert,enum=vacuum,enum=first-row,enum=rows,enum=second,enum=repetitions,enum=answer,enum=cluster,enum=commit"` // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster, commit
-	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                                        // time since the stage began; in the stage first-row, time since the query began
-	Rows      int64     `json:"rows,omitempty"`                                                                                                                                              // rows done so far; in the stage commit, the number of the acknowledged transaction
-	Second    *Activity `json:"second,omitempty"`                                                                                                                                            // job concurrent: the activity since the previous report
-	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                                      // job bench: ID, rand and hash of the first row
-	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                            // job answers: one answer
-	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                              // job cluster: the latest kill or cut
+	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                                        // time since the stage began; in the stage "first-row", time since the query began
+	Rows      int64     `json:"rows,omitempty"`                                                                                                                                              // rows done so far; in the stage "commit", the number of the acknowledged transaction
+	Second    *Activity `json:"second,omitempty"`                                                                                                                                            // only the job "concurrent": the activity since the previous report
+	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                                      // only the job "bench": the columns ID, rand and hash of the first row
+	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                            // only the job "answers": one answer
+	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                              // only the job "cluster": the latest kill or cut
 }
 
 // Field names a field of a job, as in JSON.
@@ -192,7 +192,7 @@ type Concurrent struct {
 	// KeepOpen makes the worker exit without closing the database.
 	KeepOpen bool `json:"keep_open,omitempty"`
 
-	// Checkpoints also runs checkpoints all the time, on a connection of its own.
+	// Checkpoints also runs checkpoints during the whole job, on a separate connection.
 	Checkpoints bool `json:"checkpoints,omitempty"`
 }
 
@@ -220,8 +220,7 @@ type Group struct {
 	Latency    latency.Summary `json:"latency"`
 }
 
-// maxMembers is the maximum of each of three numbers: readers, writers, and clients of a job
-// cluster.
+// maxMembers is the maximum number of readers, of writers, and of clients of the job "cluster".
 const maxMembers = 1_000_000
 
 func (c *Concurrent) check() error {
@@ -397,7 +396,7 @@ type Opened struct {
 // OpenedConn has the values that were read back from a connection.
 type OpenedConn struct {
 	Settings driver.Settings   `json:"settings"`
-	Pragmas  map[string]string `json:"pragmas,omitempty"` // values of those of the Opening's Pragmas that returned one row of one column
+	Pragmas  map[string]string `json:"pragmas,omitempty"` // values of the pragmas in Opening.Pragmas, without pragmas that did not return one row of one column
 }
 
 // maxOpenings is the maximum number of openings in a job.

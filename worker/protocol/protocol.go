@@ -25,20 +25,20 @@ const (
 	TypeTrial     = "trial"     // lab → worker: run this trial
 	TypeJob       = "job"       // lab → worker: do this job on a database
 	TypeServe     = "serve"     // lab → worker: a trial with http phases, on which the lab puts load
-	TypeProceed   = "proceed"   // lab → worker: answer to waiting
+	TypeProceed   = "proceed"   // lab → worker: answer to "waiting"
 	TypeBegin     = "begin"     // lab → worker: the load, or the mix in several processes, begins now
 	TypeStop      = "stop"      // lab → worker: the load has ended, or all processes have done their share of the mix
-	TypeInfo      = "info"      // worker → lab: answer to describe
+	TypeInfo      = "info"      // worker → lab: answer to "describe"
 	TypeReady     = "ready"     // worker → lab: the database is open; has the proof of its settings
-	TypeWaiting   = "waiting"   // worker → lab: the worker does nothing until the lab sends proceed
+	TypeWaiting   = "waiting"   // worker → lab: the worker does nothing until the lab sends "proceed"
 	TypeSettings  = "settings"  // worker → lab: the settings in force after the schema, or after a phase
 	TypePhase     = "phase"     // worker → lab: a phase begins
 	TypeSample    = "sample"    // worker → lab: a timed phase has ended
 	TypeInserted  = "inserted"  // worker → lab: the rows that an insert has added to its tables
 	TypeLoaded    = "loaded"    // worker → lab: how many rows the tables have after the first phases
 	TypeListening = "listening" // worker → lab: an http phase can be put under load
-	TypeBegun     = "begun"     // worker → lab: answer to begin; the worker measures the server from now on
-	TypeServed    = "served"    // worker → lab: answer to stop, with the sample of the server
+	TypeBegun     = "begun"     // worker → lab: answer to "begin"; the worker measures the server from now on
+	TypeServed    = "served"    // worker → lab: answer to "stop", with the sample of the server
 	TypePrepared  = "prepared"  // worker → lab: this process is ready to begin its share of a mix
 	TypeShared    = "shared"    // worker → lab: this process has done its share of the mix
 	TypeProgress  = "progress"  // worker → lab: the progress of a job
@@ -80,16 +80,16 @@ type Request struct {
 	// ignore Brief.
 	Brief []string `json:"brief,omitempty"`
 
-	// Alternate asks the worker to wait for a request of type proceed before each phase, and before
+	// Alternate asks the worker to wait for a request of type "proceed" before each phase, and before
 	// it closes the database, because the phases of two trials alternate. A worker may ignore
 	// Alternate.
 	Alternate bool `json:"alternate,omitempty"`
 
 	// Slices asks the worker to measure phases in slices. The key is the name of a phase. The value
-	// is the number of operations in a slice, or of rows for an insert, and for a query that one
-	// client executes once. After each slice but the
-	// last the worker stops its clock, sends a response of type waiting, and goes on when it gets a
-	// request of type proceed. A slice may have a few operations more or fewer, so that it ends
+	// is the size of a slice. For an insert, and for a query that one client executes once, it is a
+	// number of rows. For other phases it is a number of operations. After each slice except the
+	// last, the worker stops its clock, sends a response of type "waiting", and goes on when it gets
+	// a request of type "proceed". A slice may have a few operations more or fewer, so that it ends
 	// between two transactions or statements. A worker may ignore Slices. It ignores Slices for a
 	// phase that it must not interrupt, such as a load at a given rate.
 	Slices map[string]int64 `json:"slices,omitempty"`
@@ -107,7 +107,7 @@ type Request struct {
 	// Profile asks for profiles of a phase. A worker may ignore Profile.
 	Profile *Profile `json:"profile,omitempty"`
 
-	Job *Job `json:"job,omitempty"` // the work to do, in a request of type job
+	Job *Job `json:"job,omitempty"` // the work to do, in a request of type "job"
 
 	// Listen is the host:port on which a server listens. "" means a free port on 127.0.0.1.
 	Listen string `json:"listen,omitempty"`
@@ -152,22 +152,22 @@ const StretchesFile = "clock.json"
 // have the field.
 type Response struct {
 	Type     string       `json:"type"`
-	Protocol int          `json:"protocol,omitempty"`                         // in responses info and ready
-	Info     *driver.Info `json:"info,omitempty"`                             // in response info
-	Proof    *Proof       `json:"proof,omitempty"`                            // in responses info (without connections) and ready
-	Phase    string       `json:"phase,omitempty" jsonschema:"minLength=1"`   // in responses phase, inserted, listening, begun, prepared and shared; in waiting the phase that the worker has interrupted, or "" between phases; in settings the previous phase, or "" after the schema
-	WallNS   int64        `json:"wall_ns,omitempty"`                          // in response waiting with a phase: the phase's wall time so far, in all of its slices or executions
-	Address  string       `json:"address,omitempty" jsonschema:"minLength=1"` // in response listening: the server's host:port
+	Protocol int          `json:"protocol,omitempty"`                         // in responses "info" and "ready"
+	Info     *driver.Info `json:"info,omitempty"`                             // in response "info"
+	Proof    *Proof       `json:"proof,omitempty"`                            // in responses "info" (without connections) and "ready"
+	Phase    string       `json:"phase,omitempty" jsonschema:"minLength=1"`   // in responses "phase", "inserted", "listening", "begun", "prepared" and "shared"; in "waiting" the phase that the worker has interrupted, or "" between phases; in "settings" the previous phase, or "" after the schema
+	WallNS   int64        `json:"wall_ns,omitempty"`                          // in response "waiting" with a phase: the phase's wall time so far, in all of its slices or executions
+	Address  string       `json:"address,omitempty" jsonschema:"minLength=1"` // in response "listening": the server's host:port
 
-	// Connections, in response settings, has one entry for each connection of the pools, with the
+	// Connections, in response "settings", has one entry for each connection of the pools, with the
 	// value of every setting that is a PRAGMA.
 	Connections []driver.Settings `json:"connections,omitempty" jsonschema:"minItems=1"`
 
-	Tables   []Inserted `json:"tables,omitempty" jsonschema:"nullable"` // in responses inserted and loaded
-	Sample   *Sample    `json:"sample,omitempty"`                       // in responses sample and served
-	Progress *Progress  `json:"progress,omitempty"`                     // in response progress
-	Result   *JobResult `json:"result,omitempty"`                       // in responses result and failed
-	Reason   *Reason    `json:"reason,omitempty"`                       // in response failed
+	Tables   []Inserted `json:"tables,omitempty" jsonschema:"nullable"` // in responses "inserted" and "loaded"
+	Sample   *Sample    `json:"sample,omitempty"`                       // in responses "sample" and "served"
+	Progress *Progress  `json:"progress,omitempty"`                     // in response "progress"
+	Result   *JobResult `json:"result,omitempty"`                       // in responses "result" and "failed"
+	Reason   *Reason    `json:"reason,omitempty"`                       // in response "failed"
 }
 
 // Sample has the figures that a worker reports about one phase. The lab checks them, and computes
@@ -180,18 +180,21 @@ type Sample struct {
 	SystemNS int64  `json:"system_ns"`
 
 	// ColdNS is the part of WallNS by which the first operations of the slices took longer than
-	// the operations that followed them, because the caches were cold. The lab subtracts it. It is the
-	// sum, over all slices but the first, of the times of the operations in the slice's first third, minus
-	// the average time of as many later operations; it is at most half of WallNS. Of a query divided by
-	// rows, the first slice of each execution is left out.
+	// later operations, because the caches were cold. The lab subtracts it. For each slice except
+	// the first, the worker takes the time of the operations in the first third of the slice, and
+	// subtracts the average time of the same number of later operations. ColdNS is the sum of these
+	// differences, and at most half of WallNS. If a query is divided by rows, the first slice of
+	// each execution is left out.
 	ColdNS int64 `json:"cold_ns,omitempty"`
 
-	// FirstRowNS is for a query that one client executes once: the part of WallNS until the first row.
-	// If the query was repeated, it is that of the first execution. It is 0 if it is not known.
+	// FirstRowNS is set only for a query that one client executes once. It is the part of WallNS
+	// before the first row. If the query was repeated, it is the time before the first row of the
+	// first execution. 0 means that the time is not known.
 	FirstRowNS int64 `json:"first_row_ns,omitempty"`
 
-	// Executions is how often the query was executed because the request has Repeats. It is 0 if the
-	// worker has waited only between executions.
+	// Executions is how many times the query was executed because the request has Repeats. A worker
+	// that waits only between executions may leave it 0, because the number of waits then shows the
+	// number of executions.
 	Executions int64 `json:"executions,omitempty"`
 
 	Operations int64 `json:"operations" jsonschema:"minimum=1"`
@@ -238,16 +241,16 @@ type Costs struct {
 	// written or nothing was counted, and Syncs is not known.
 	Syncs        int64 `json:"syncs,omitempty"`         // calls that wait for the disk: fsync, fdatasync, sync and syncfs
 	Writes       int64 `json:"writes,omitempty"`        // calls that write
-	WrittenBytes int64 `json:"written_bytes,omitempty"` // bytes that they wrote
+	WrittenBytes int64 `json:"written_bytes,omitempty"` // bytes that these calls wrote
 
 	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // time of the checkpoint after a phase that wrote, in WAL mode
 }
 
-// Caches says how cold the system's page cache was when the clock of a phase started, after the database had
-// been dropped from it.
+// Caches says how cold the system's page cache was when the clock of a phase started, after the
+// worker had dropped the database from the page cache.
 type Caches struct {
 	FileBytes   int64 `json:"file_bytes"`   // size of the database and its write-ahead log
-	CachedBytes int64 `json:"cached_bytes"` // bytes of them that stayed in the page cache
+	CachedBytes int64 `json:"cached_bytes"` // part of FileBytes that stayed in the page cache
 }
 
 // Share returns the share of the files that stayed in the page cache.
@@ -293,7 +296,7 @@ const (
 // WaitsFor lists the things that clients wait for.
 func WaitsFor() []string { return []string{WaitConnection, WaitMutex, WaitRetry} }
 
-// Inserted describes the rows that a phase has added to a table. In a response of type loaded, Rows
+// Inserted describes the rows that a phase has added to a table. In a response of type "loaded", Rows
 // is the number of all rows of the table.
 type Inserted struct {
 	Table    string `json:"table"`

@@ -168,9 +168,9 @@ func blob(sql string) (n int, kind Kind) {
 	return len(sql), Illegal
 }
 
-// parameter reads a named parameter. The name may also be that of a Tcl variable, which may
-// contain "::" and end with an index in parentheses. The index may contain all characters except
-// white space.
+// parameter reads a named parameter. The name may also be the name of a Tcl variable. Such a name
+// may contain "::" and end with an index in parentheses. The index may contain all characters
+// except white space.
 func parameter(sql string) (n int, kind Kind) {
 	letters := 0
 	for n = 1; n < len(sql); n++ {

@@ -19,9 +19,9 @@ import (
 // sizeOfRow is how many bytes a row's texts have.
 const sizeOfRow = 16 + 64
 
-// runGenerate does what generate.c does, by running the job generate. The job generates its values
-// while it runs, so runGenerate uses only the size of the file values, from which it computes the
-// number of rows.
+// runGenerate does what generate.c does, by running the job "generate". The job generates its
+// values while it runs, so runGenerate uses only the size of the file values, from which it
+// computes the number of rows.
 func runGenerate(path, values, batch string) (r report, err error) {
 	ctx := context.Background()
 	info, err := os.Stat(values)
@@ -45,7 +45,7 @@ func runGenerate(path, values, batch string) (r report, err error) {
 	return r, errors.Join(err, db.Close())
 }
 
-// generate runs the job generate with the driver native on the database at path. It returns the
+// generate runs the job "generate" with the driver native on the database at path. It returns the
 // time of the INSERTs in nanoseconds.
 func generate(ctx context.Context, path string, rows int64, batch int) (ns int64, err error) {
 	r, err := original.Comparison{Driver: native.New()}.Run(ctx, path, protocol.Job{Generate: &protocol.Generate{
@@ -102,7 +102,7 @@ func TestSoakSameGenerated(t *testing.T) {
 	}
 }
 
-// BenchmarkGenerate reports the wall time of the INSERTs of the job generate, divided by the wall
+// BenchmarkGenerate reports the wall time of the INSERTs of the job "generate", divided by the wall
 // time of the C program's INSERTs. The C program has its values ready before it starts.
 func BenchmarkGenerate(b *testing.B) {
 	c, file := build(b, "generate.c"), values(b, *rows)

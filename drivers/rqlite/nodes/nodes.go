@@ -25,11 +25,12 @@ type Config struct {
 	Nodes      int      // number of nodes, at least 1
 	Dir        string   // directory for the data directories and logs of all nodes
 	Flags      []string // more flags for each rqlited
-	Recover    bool     // the nodes begin with the data that earlier ones have left in Dir
+	Recover    bool     // the nodes begin with the data that earlier nodes have left in Dir
 
 	// RaftAddress, if not nil, returns the address at which the other nodes reach node i, counted
 	// from 0. The node itself listens on the address real. Start calls RaftAddress before it starts
-	// the node, and again with another address if another program has taken the first.
+	// the node, and again with another address if another program has taken the port of the first
+	// address.
 	RaftAddress func(i int, real string) (advertised string, err error)
 }
 

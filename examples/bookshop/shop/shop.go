@@ -147,7 +147,7 @@ func (s *Shop) Buy(ctx context.Context, user int64, items []Item) (order int64, 
 		}
 		total := int64(0)
 		for _, item := range items {
-			// SQLite has RETURNING only since version 3.35.
+			// The price is read by its own statement, because RETURNING needs SQLite 3.35 or newer.
 			var cents int64
 			err := tx.QueryRowContext(ctx, "SELECT cents FROM books WHERE id = ?", item.Book).Scan(&cents)
 			if err != nil {
@@ -221,7 +221,7 @@ type Bestseller struct {
 	Cents int64  `json:"cents"`
 }
 
-// Bestsellers returns the ten books of which most copies were sold, most copies first.
+// Bestsellers returns the ten books that have sold the most copies, in descending order of copies.
 func (s *Shop) Bestsellers(ctx context.Context) ([]Bestseller, error) {
 	var list []Bestseller
 	err := s.each(ctx, func(rows *sql.Rows) error {
@@ -248,7 +248,7 @@ func (s *Shop) each(ctx context.Context, scan func(*sql.Rows) error, query strin
 	return rows.Err()
 }
 
-// orNone returns the error none if err is [sql.ErrNoRows]. Otherwise it returns err.
+// orNone returns the parameter none if err is [sql.ErrNoRows]. Otherwise it returns err.
 func orNone(err, none error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return none

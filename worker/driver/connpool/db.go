@@ -48,8 +48,9 @@ type Limiter interface {
 	LimitAttached(most int) (before int, err error)
 }
 
-// Stmt is a statement prepared on one connection. Its methods have the same contracts as those of
-// [driver.Stmt]. Nobody closes a pooled Stmt: its connection releases its resources.
+// Stmt is a statement prepared on one connection. Its methods have the same contracts as the
+// methods of [driver.Stmt]. A pooled Stmt is never closed by itself: its resources are released
+// when its connection is closed.
 type Stmt interface {
 	Exec(b *driver.Batch, lo, hi int) error
 	Query(b *driver.Batch, r int, visit func(driver.Row) error) error
@@ -68,8 +69,8 @@ type Pool interface {
 	Waited() (callers int64, total time.Duration)
 }
 
-// New returns a database that lends the connections of pool. size is the number of these
-// connections. begin is the statement that begins a transaction.
+// New returns a database that lends the connections of pool. The parameter size is the number of
+// these connections, and begin is the SQL statement that begins a transaction.
 func New(pool Pool, size int, begin string) driver.WaitCounter {
 	d := &db{pool, begin, make([]session, size)}
 	for i := range d.sessions {
@@ -187,8 +188,8 @@ func (d *db) Begin(ctx context.Context) (driver.Tx, error) {
 	return t, nil
 }
 
-// start begins a transaction on s. If owned is set, s returns to the pool when the transaction
-// ends.
+// start begins a transaction on s. If the parameter owned is true, s returns to the pool when the
+// transaction ends.
 func (d *db) start(ctx context.Context, s *session, owned bool) (driver.Tx, error) {
 	err := s.guard(ctx)
 	if err == nil {

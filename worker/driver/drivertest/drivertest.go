@@ -34,7 +34,7 @@ type Check struct {
 	// driver must have the property. A declared "name" covers the keys "name=value" too.
 	Key string
 
-	// Needs is the key of another check. If a driver declares it as a limit, this check is
+	// Needs is the key of another check. If a driver declares that key as a limit, this check is
 	// skipped.
 	Needs string
 
@@ -63,8 +63,8 @@ func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver
 	return l.Judge(c.Key, c.Test(ctx, d, dir))
 }
 
-// declared returns d.Info() without the limits of the engine, which no check of this package proves:
-// the lab's package conformance does.
+// declared returns d.Info() without the limits of the engine. The checks of this package do not
+// prove these limits; the checks of the lab's package conformance do.
 func declared(d driver.Driver) driver.Info {
 	i := d.Info()
 	i.Limits = maps.Clone(i.Limits)

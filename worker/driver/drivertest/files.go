@@ -24,8 +24,8 @@ func fileChecks() []Check {
 	}
 }
 
-// hidden returns scripts that hide sql from a parser that splits SQL into other tokens than
-// SQLite does.
+// hidden returns scripts that contain the statement sql in a place where some parsers do not find
+// it: they split SQL into tokens in another way than SQLite.
 func hidden(sql string) []string {
 	var list []string
 	for _, parameter := range []string{"$a::(')", "@a::(')", ":a::(')", "#a::(')", "$a(')"} {

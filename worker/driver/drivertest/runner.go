@@ -139,8 +139,8 @@ func (x *db) onAll(n int, f func(c runner)) {
 	})
 }
 
-// everyWay runs f on the pool and on a connection, prepared and ad hoc, with a
-// context that can be canceled and with one that cannot.
+// everyWay runs f on the pool and on a connection, prepared and ad hoc, with a context that can be
+// canceled, and with a context that cannot.
 func (x *db) everyWay(f func(r runner)) {
 	for _, adHoc := range []bool{false, true} {
 		for _, ctx := range []context.Context{x.ctx, context.WithoutCancel(x.ctx)} {

@@ -23,9 +23,9 @@ func dump(n int) string {
 	return s.String()
 }
 
-// longScript runs scripts of about 60 and 240 KB. The second script may allocate about four times
-// as much memory as the first. A library that copies the rest of a script for each statement
-// would allocate 16 times as much.
+// longScript runs scripts of about 60 and 240 KB. The second script is four times as long as the
+// first, so it may allocate about four times as much memory. A library that copies the rest of a
+// script for each statement would allocate 16 times as much.
 func longScript(t test) {
 	const n, times = 1000, 4
 	run := func(n int) (allocated uint64) {

@@ -80,8 +80,8 @@ func endsWaiting(got <-chan ending, release func() error) error {
 	return errors.Join(fmt.Errorf("it still waited for the lock %v after its context had ended", soon), err)
 }
 
-// endsAnyhow waits for the end of the operation. Any end is accepted, even one after the release
-// of the lock.
+// endsAnyhow waits for the end of the operation. Any end is accepted, even if the operation ends
+// only after the lock was released.
 func endsAnyhow(got <-chan ending, release func() error) error {
 	select {
 	case <-got:

@@ -131,7 +131,7 @@ func told(a *protocol.Answer) string {
 	return s
 }
 
-// notNew checks that a job of the kind answers refuses a database that already has tables.
+// notNew checks that a job of the kind "answers" refuses a database that already has tables.
 func notNew(_ *testing.T, b *base) {
 	b.script("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)")
 	b.fails(protocol.Job{Answers: &protocol.Answers{Executions: 1, Rows: 1, Statements: []protocol.Ask{{SQL: "DELETE FROM precious"}}}}, protocol.CodeForeign, "has tables already")

@@ -22,8 +22,9 @@ func (b *base) serve(path string, s driver.Settings, j *protocol.Job) []protocol
 	return list
 }
 
-// attached checks that tables can be in an attached database, that the hashes are the same then, that a judge
-// reads both databases, and that the workload itself can attach nothing.
+// attached checks that tables of a workload can be in an attached database, with the same hashes as
+// in one database. A judge must read both databases. It also checks which tables are refused, and
+// that the workload's own ATTACH is refused.
 func attached(t *testing.T, b *base) {
 	s := driver.Settings{"journal_mode": "delete", "synchronous": "off", "pool_size": "1"}
 	c := &protocol.Commit{Plan: transfers(), Transactions: 12, Attempts: 1, Digests: true}

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// oneMember checks that a job of the kind cluster reports latencies for each load, and that the
+// oneMember checks that a job of the kind "cluster" reports latencies for each load, and that the
 // database has as many rows as the job reports.
 func oneMember(t *testing.T, b *base) {
 	loads := []protocol.ClusterLoad{{Clients: 1, Batch: 1}, {Clients: 2, Batch: 7}}
@@ -25,7 +25,7 @@ func oneMember(t *testing.T, b *base) {
 	b.fails(protocol.Job{Cluster: &protocol.Cluster{Loads: loads, DurationMS: 20}}, protocol.CodeForeign, "has tables already")
 }
 
-// noCluster checks that a job of the kind cluster refuses to harm a database that is not a
+// noCluster checks that a job of the kind "cluster" refuses to harm a database that is not a
 // cluster.
 func noCluster(_ *testing.T, b *base) {
 	db := b.open(nil)

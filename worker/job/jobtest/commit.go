@@ -73,7 +73,7 @@ func transfers() *plan.Plan {
 	}
 }
 
-// commit runs a job of the kind commit.
+// commit runs a job of the kind "commit".
 func (b *base) commit(c protocol.Commit) *protocol.Committed {
 	b.t.Helper()
 	return b.must(nil, protocol.Job{Commit: &c}).Commit
@@ -93,8 +93,9 @@ func (b *base) digest() string {
 	return d
 }
 
-// commits checks that transactions are acknowledged in order, that each is committed then and the next
-// one has not begun, and that the hashes depend on the seed alone.
+// commits checks that transactions are acknowledged in order. When a transaction is acknowledged,
+// it must be committed, and the next transaction must not have begun. The hashes must depend only
+// on the seed.
 func commits(t *testing.T, b *base) {
 	var numbers, found, digests []string
 	c := &protocol.Commit{Plan: transfers(), Transactions: 100, Attempts: 1, Digests: true}
@@ -121,7 +122,7 @@ func commits(t *testing.T, b *base) {
 	if !slices.Equal(got.Digests, digests) || len(digests) != n+1 || len(slices.Compact(slices.Sorted(slices.Values(digests)))) != n+1 {
 		t.Errorf("digests %v, found %v, want %d different ones", got.Digests, digests, n+1)
 	}
-	// All drivers have this hash after the last transaction. It was computed once.
+	// After the last transaction, the hash is the same with all drivers.
 	const all, last = 19, "5c60bf0a4f2fd7e52f0bb2340b1f2110"
 	if n != all || digests[n] != last {
 		t.Errorf("after transaction %d, the hash is %s, want %s after transaction %d", n, digests[n], last, all)
@@ -164,8 +165,8 @@ func notCommitted(t *testing.T, b *base) {
 	b.want("SELECT group_concat(name) FROM sqlite_master", "precious")
 }
 
-// failing checks that a transaction with a failing statement is tried as often as the job says, and that
-// the transactions before it remain.
+// failing checks that a transaction with a failing statement is tried as many times as the field
+// Attempts says, and that the effects of earlier transactions remain.
 func failing(t *testing.T, b *base) {
 	p := transfers()
 	p.Phases = append(p.Phases[:2], mixed(5, operation(statement("INSERT INTO entries(id, amount) VALUES (100 - (SELECT count(*) = 1 FROM entries), ?)"))))
@@ -216,12 +217,12 @@ func early(t *testing.T, b *base) {
 	b.want(number, "0")
 }
 
-// disturbed is a database whose transactions end with the function commit, which gets the number of the
-// call.
+// disturbed is a database whose transactions are committed by the function commit. The parameter n
+// of commit is the number of commits on the connection so far, including this one.
 type disturbed struct {
 	driver.DB
 	commit func(n int, tx driver.Tx) error
-	undo   bool // Rollback rolls back
+	undo   bool // set if Rollback rolls back; otherwise it does nothing
 }
 
 type disturbedConn struct {
@@ -266,7 +267,7 @@ func (c *disturbedConn) Begin(ctx context.Context) (driver.Tx, error) {
 }
 
 func (c *disturbedConn) Close() error {
-	_ = c.open.Rollback(context.Background()) // it may have ended
+	_ = c.open.Rollback(context.Background()) // the error is ignored, because the transaction may have ended
 	return c.Conn.Close()
 }
 
@@ -288,7 +289,7 @@ func tookEffect(t *testing.T, b *base) {
 	p.Phases = append(p.Phases[:2], mixed(3, operation(statement("INSERT INTO entries(amount) VALUES (?)"))))
 	db := &disturbed{DB: b.open(nil), undo: true, commit: func(n int, tx driver.Tx) error {
 		err := tx.Commit(t.Context())
-		if err == nil && n == 4 { // after two transactions of the setup
+		if err == nil && n == 4 { // the second transaction of the job, after two transactions of the setup
 			err = errors.New("the answer is lost")
 		}
 		return err
@@ -304,8 +305,9 @@ func tookEffect(t *testing.T, b *base) {
 	b.want("SELECT count(*) || ' ' || sum(amount) FROM entries", "3 6")
 }
 
-// leftOpen checks that a transaction is not acknowledged if its COMMIT failed and it is still open. Its
-// number can be read on the connection, but is not committed.
+// leftOpen checks that a transaction is not acknowledged if its COMMIT failed and the transaction
+// is still open. On the connection, the number of this transaction can be read, although it is not
+// committed.
 func leftOpen(t *testing.T, b *base) {
 	p := transfers()
 	p.Phases = append(p.Phases[:2], mixed(3, operation(statement("INSERT INTO entries(amount) VALUES (?)"))))
@@ -365,8 +367,8 @@ func inserted(t *testing.T, b *base) {
 	}
 }
 
-// withoutEffect checks that an operation that the workload lets end without an effect is a transaction
-// that changes only the number.
+// withoutEffect checks the transactions of operations that roll back, or that end with an error
+// that they declare as a result. Such a transaction must change only the number.
 func withoutEffect(t *testing.T, b *base) {
 	empty := func(how string) plan.MixCall {
 		c := statement("SELECT id FROM accounts WHERE id < 0")
@@ -432,8 +434,8 @@ func sameDigest(t *testing.T, b *base) {
 	}
 }
 
-// canceled checks that transactions whose first attempts are canceled are committed once, and that the
-// next borrower of the connection finds nothing of these attempts.
+// canceled checks that each transaction is committed only once although its first attempt is
+// canceled, and that the canceled attempts leave nothing behind on the connection.
 func canceled(t *testing.T, b *base) {
 	c := protocol.Commit{Plan: transfers(), Transactions: 100, Attempts: 20, Digests: true}
 	want := b.commit(c)
@@ -448,10 +450,10 @@ func canceled(t *testing.T, b *base) {
 	}
 }
 
-// awaiting checks that transactions begin only when another process has inserted a row.
+// awaiting checks that transactions begin only after another process has inserted a row.
 func awaiting(t *testing.T, b *base) {
 	c := &protocol.Commit{Plan: transfers(), Transactions: 5, Attempts: 1, AwaitOthers: true}
-	var before int64 // rows of the other process, when transaction 1 was acknowledged
+	var before int64 // rows of the other process at the time when transaction 1 was acknowledged
 	r, err := b.do(t.Context(), nil, protocol.Job{Commit: c}, func(p protocol.Progress) {
 		if p.Stage == protocol.StageCommit && p.Rows == 0 {
 			b.script("CREATE TABLE " + protocol.OthersTable + "(a); INSERT INTO " + protocol.OthersTable + " VALUES (1)")
@@ -470,7 +472,7 @@ func awaiting(t *testing.T, b *base) {
 	b.path += "2"
 	_, err = b.do(ctx, nil, protocol.Job{Commit: c}, func(p protocol.Progress) {
 		if p.Stage == protocol.StageCommit {
-			cancel() // nobody inserts a row, so the job waits
+			cancel() // no other process inserts a row, so the job waits until it is canceled
 		}
 	})
 	cancel()

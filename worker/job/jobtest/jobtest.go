@@ -56,7 +56,7 @@ func (b *base) do(ctx context.Context, s driver.Settings, j protocol.Job, tell f
 	return b.on(ctx, b.open(s), s, j, tell)
 }
 
-// on runs a job on an open database and closes the database.
+// The method on runs a job on an open database and closes the database.
 func (b *base) on(ctx context.Context, db driver.DB, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	b.t.Helper()
 	d := &job.Database{DB: db, Path: b.path, Settings: s, Seed: 42, Proof: b.proof(db)}
@@ -183,7 +183,7 @@ func rows(n int64, batch int) protocol.Job {
 	return protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: n, Batch: batch, Prepared: true}}
 }
 
-// generate checks that a job of the kind generate inserts the same rows with any batch size, and
+// generate checks that a job of the kind "generate" inserts the same rows with any batch size, and
 // with prepared and ad hoc statements.
 func generate(t *testing.T, b *base) {
 	const schema = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'bench'"
@@ -391,7 +391,7 @@ func concurrent(t *testing.T, b *base) {
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", fmt.Sprint(r.Writers.Operations+more.Writers.Operations))
 }
 
-// taken checks that a job of the kind concurrent counts INSERTs of IDs that already exist as
+// taken checks that a job of the kind "concurrent" counts INSERTs of IDs that already exist as
 // failed operations.
 func taken(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(100, 100))

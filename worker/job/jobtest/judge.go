@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// judge runs a job of the kind judge on databases, with the worker. It checks that the worker says that
-// the settings are in force, and that it leaves nothing beside the databases.
+// judge runs a job of the kind "judge" on databases, with the worker. It checks that the worker's
+// proof has the requested settings, and that the worker leaves no files beside the databases.
 func (b *base) judge(s driver.Settings, paths ...string) []protocol.JudgedState {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), "test.db")
@@ -54,9 +54,9 @@ func (b *base) copyTo(dir string) string {
 	return copied
 }
 
-// judged checks what a judge says of the files that a killed process would have left after each
-// transaction: the number of that transaction and the hash that the job commit returned. It checks that
-// the judge has written to them.
+// judged checks the report of a judge on copies of the files after each transaction. A killed
+// process would have left the same files. The judge must find the number of the transaction, and
+// the hash that the job "commit" has returned, and must have written to the copies.
 func judged(t *testing.T, b *base) {
 	path := b.path
 	for _, mode := range []string{"delete", "wal"} {
@@ -114,7 +114,7 @@ func damaged(t *testing.T, b *base) {
 		}
 	}
 	add(func(data []byte) { copy(data[pageSize:], bytes.Repeat([]byte{0xff}, len(data)-pageSize)) })
-	add(func(data []byte) { data[39] = 9 }) // the number of free pages
+	add(func(data []byte) { data[39] = 9 }) // a part of the number of free pages in the header
 	add(func(data []byte) { copy(data, "this is not a database") })
 	add(func([]byte) {})
 	path := b.path
@@ -139,8 +139,8 @@ func damaged(t *testing.T, b *base) {
 	}
 }
 
-// absent checks that a judge finds no transaction in a database that does not exist, that is empty, or
-// whose setup has not ended.
+// absent checks that a judge finds no transaction if the database does not exist or is empty, or if
+// its setup has not ended.
 func absent(t *testing.T, b *base) {
 	b.script("CREATE TABLE " + protocol.CommitsTable + "(number INTEGER NOT NULL)")
 	empty := b.path + "-empty"

@@ -147,7 +147,7 @@ func (p *pairing) run(b *testing.B, i int, original, job func(path string) float
 		var used protocol.Sample
 		watch.Read(&used)
 		*cpu = append(*cpu, float64(used.UserNS+used.SystemNS))
-		check(b, os.RemoveAll(dir)) // otherwise the system might write the files to disk while the next side runs
+		check(b, os.RemoveAll(dir)) // otherwise the system might write the files to disk during the next measurement
 	}
 	for k := range 2 {
 		if (i+k)%2 == 0 {

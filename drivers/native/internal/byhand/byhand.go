@@ -24,7 +24,7 @@ import (
 	"time"
 	"unsafe"
 
-	_ "github.com/mattn/go-sqlite3" // links the amalgamation
+	_ "github.com/mattn/go-sqlite3" // links SQLite, whose C code (the amalgamation) is in this module
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
@@ -146,8 +146,8 @@ func (c *conn) transaction(f func() error) error {
 	return c.err(C.byhand_run(c.commit, 0))
 }
 
-// Insert converts the users to the form that C takes before the stopwatch starts, because package
-// worker also prepares its values before that.
+// Insert converts the users to the form that C takes. It does so before the stopwatch starts,
+// because package worker also prepares its values before it starts the stopwatch.
 func (h *hand) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
 	flat := make([]C.byhand_user, len(blog.Users))
 	var emails []byte

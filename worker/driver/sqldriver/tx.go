@@ -17,6 +17,9 @@ type tx struct {
 	// cancel ends the transaction's own context. It is nil if that context cannot end.
 	cancel context.CancelFunc
 	over   bool // set if the transaction's own context has ended
+
+	first [2]stmt // the first results of Stmt, here so that they are not allocated one by one
+	stmts int     // how many elements of the array first are in use
 }
 
 // Stmt returns a statement of a Conn unchanged, because database/sql runs it on the Conn,
@@ -29,10 +32,23 @@ func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) 
 	if !ok {
 		return nil, contract.InTransaction(st)
 	}
+	bound := t.next()
+	bound.lib, bound.shape = s.lib, s.shape
 	if s.prepared == nil {
-		return &stmt{lib: s.lib, shape: s.shape, text: t.tx}, nil
+		bound.text = t.tx
+	} else {
+		bound.prepared = t.tx.StmtContext(t.lib.prepared(ctx), s.prepared)
 	}
-	return &stmt{lib: s.lib, shape: s.shape, prepared: t.tx.StmtContext(t.lib.prepared(ctx), s.prepared)}, nil
+	return bound, nil
+}
+
+// next returns an element of t.first that is not in use or, if all are in use, a new stmt.
+func (t *tx) next() *stmt {
+	if t.stmts == len(t.first) {
+		return new(stmt)
+	}
+	t.stmts++
+	return &t.first[t.stmts-1]
 }
 
 // Commit fails if ctx has ended, as database/sql's Commit does in a transaction that began on the

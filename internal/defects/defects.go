@@ -80,7 +80,7 @@ type Needs struct {
 	Connections  bool     `json:"connections,omitempty"` // more than one connection, in one or several processes
 	Cancellation bool     `json:"cancellation,omitempty"`
 	Other        string   `json:"other,omitempty"` // a condition in words, which no program can check
-	Words        []string `json:"words,omitempty"` // words of SQL or types, in lower case, without all of which Other is not met
+	Words        []string `json:"words,omitempty"` // words of SQL or names of types, in lower case; Other is met only if the program uses all of them
 }
 
 //go:embed defects.json

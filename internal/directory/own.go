@@ -14,7 +14,7 @@ func Reason(err error) error {
 	return err
 }
 
-// MaxOwn limits the size of files that sqlite3perf itself may have written, in bytes.
+// MaxOwn is a limit in bytes. A larger file is not one that sqlite3perf itself has written.
 const MaxOwn = 1 << 30
 
 // Sum returns the SHA-256 of data in hex.

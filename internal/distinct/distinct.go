@@ -13,8 +13,8 @@ func Append[T comparable](list []T, values ...T) []T {
 	return list
 }
 
-// Find returns a pointer to the first element of list for which the function wanted returns true. If there is
-// no such element, Find appends the element added, and returns a pointer to it.
+// Find returns a pointer to the first element of the list for which the function "wanted" returns true. If
+// there is no such element, Find appends the value "added", and returns a pointer to the new element.
 func Find[T any](list *[]T, added T, wanted func(T) bool) *T {
 	i := slices.IndexFunc(*list, wanted)
 	if i < 0 {

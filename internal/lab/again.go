@@ -10,8 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// WorkloadAgain parses the workload of a case again, from the text that the run keeps. If foreign is set, the
-// run may be somebody else's, so the text must be that of a built-in workload.
+// WorkloadAgain parses the workload of a case again, from the text that the run keeps. If the parameter
+// "foreign" is set, the run may come from another user. WorkloadAgain then accepts only the text of a
+// built-in workload.
 func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
 	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
 	if i < 0 {

@@ -23,9 +23,9 @@ type Fault struct {
 
 // Seen holds the lab's own observations of a phase. A field that is zero is not known.
 type Seen struct {
-	// Possible is the longest time that the phase can have taken. It is the time from the request to this
-	// answer, minus the time that the trial waited for its turn, minus the times that the worker reported for
-	// earlier phases.
+	// Possible is the longest time that the phase can have taken. It is the time from the request to the
+	// worker's answer for this phase, minus the time that the trial waited for its turn, minus the times that
+	// the worker reported for earlier phases.
 	Possible time.Duration
 
 	Between time.Duration // time from the worker's answer of type phase to its answer of type sample

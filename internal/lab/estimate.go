@@ -21,8 +21,8 @@ type Plan struct {
 	Least    time.Duration // total fixed duration of the phases in these trials; only set while Takes is 0
 }
 
-// differs reports whether p and the plan that was reported last differ by more than a tenth in trials or
-// time.
+// differs reports whether p differs by more than a tenth, in trials or time, from the plan in the parameter
+// "told", which was reported last.
 func (p Plan) differs(told Plan) bool {
 	off := func(now, before float64) bool { return math.Abs(now-before) > 0.1*before }
 	return off(float64(p.Trials), float64(told.Trials)) || off(p.Takes.Seconds(), told.Takes.Seconds())

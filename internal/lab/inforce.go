@@ -87,8 +87,8 @@ func (s *session) declared(phase string) bool {
 	return false
 }
 
-// inForce returns the settings that are in force in each timed phase. It leaves out phases in which they are
-// the settings in the parameter asked.
+// inForce returns the settings that are in force in each timed phase. It leaves out a phase if its settings
+// are equal to the parameter "asked".
 func inForce(asked driver.Settings, p *plan.Plan) map[string]driver.Settings {
 	var list map[string]driver.Settings
 	now := asked.With(p.Changes)
@@ -121,10 +121,10 @@ func everInForce(c *Case, given driver.Settings) error {
 // asked returns the settings that the case's worker is asked to use.
 func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Given) }
 
-// Asked returns the settings that a driver is asked to use. Settings of clusters are left out for all drivers
-// but clusters. For a cluster, which stores data in its own way, those settings of the workload are left out
-// that [driver.Info.Limit] says the cluster does not support. But the settings that the user gave are never
-// left out for a cluster: it refuses those that it does not support.
+// Asked returns the settings that a driver is asked to use. A driver that is not a cluster is not asked to
+// use settings that exist only for clusters. A cluster stores data in its own way and may not support all
+// settings of the workload, as [driver.Info.Limit] says; it is not asked to use the unsupported ones. But a
+// cluster is asked to use every setting that the user gave, and refuses the trial if it does not support one.
 func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	s := result.OwnSettings(i.Kind, all)
 	if i.Kind != driver.Cluster {
@@ -255,8 +255,8 @@ func (s *session) changes(got driver.Settings) []change {
 	return list
 }
 
-// The function which describes, for messages, those of n connections that have unexpected settings. The
-// parameter "bad" has the numbers of these connections.
+// The function "which" returns words for messages that say which connections have unexpected settings. The
+// parameter "bad" has their numbers, and n is the number of all connections.
 func which(bad []int, n int) string {
 	switch {
 	case len(bad) == n && n > 1:

@@ -71,7 +71,7 @@ type point struct {
 }
 
 // Cases returns the cases of the matrix, with the results that their phases must have. It also checks the
-// workloads' SQL. The driver varies fastest, so cases to compare follow one another.
+// workloads' SQL. Cases that differ only in the driver follow one another, because they are compared.
 func (m *Matrix) Cases() ([]*Case, error) {
 	var cases []*Case
 	var todo []point
@@ -135,7 +135,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 	return cases, m.expect(todo)
 }
 
-// ownParameters returns those of the given parameters that the workload has.
+// ownParameters returns the given parameters without the ones that the workload does not have.
 func ownParameters(w *workload.Workload, given map[string][]int64) map[string][]int64 {
 	own := map[string][]int64{}
 	for _, p := range w.Parameters {
@@ -147,7 +147,8 @@ func ownParameters(w *workload.Workload, given map[string][]int64) map[string][]
 }
 
 // caseOf returns the case for a driver, settings, and a workload at some values of its parameters. The
-// parameter "set" has the settings, and the parameter "has" those of them that apply to the driver.
+// parameter "set" has the settings that the user gave. The parameter "has" is a part of "set": the settings
+// that apply to the driver.
 func (m *Matrix) caseOf(w *workload.Workload, d chosen, set, has driver.Settings, at workload.Case, back *readable) (*Case, error) {
 	resolved := at.Plan
 	c := &Case{Ref: d.ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
@@ -256,7 +257,7 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 	return list
 }
 
-// m.has(ref, set) returns those settings in set that apply to the driver. If no driver is a cluster, it
+// m.has(ref, set) returns the settings in "set" that apply to the driver. If no driver is a cluster, it
 // returns set unchanged, so that every combination of settings that the user asked for becomes a case.
 func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	cluster := func(r build.Ref) bool { return r.Kind() == driver.Cluster }

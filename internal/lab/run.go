@@ -18,7 +18,7 @@ const MinRounds = 6
 // machine does in a month, and few enough to count and store.
 const MaxRounds = 1_000_000
 
-// Executor runs one trial of each of the cases. These trials take turns if possible.
+// Executor runs one trial of each of several cases. The trials take turns if possible.
 type Executor interface {
 	Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error)
 }
@@ -191,8 +191,8 @@ func (l *Laboratory) active() []*Case {
 	})
 }
 
-// round runs every active case once. Cases from which other processes took CPU time run once more. It returns
-// the reason if the run ends, or "" if it continues.
+// round runs every active case once. If other processes took CPU time from a case's trial, the case runs once
+// more. It returns the reason if the run ends, or "" if it continues.
 func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
 	active := l.active()
 	if len(active) == 0 {
@@ -240,8 +240,8 @@ func together(order []*Case, by *result.Compares) (groups [][]*Case) {
 	return groups
 }
 
-// trialsOf runs groups of cases in a round. Groups from which other processes took CPU time run once more.
-// trialsOf returns the reason if the run ends, or "" if it continues.
+// trialsOf runs groups of cases in a round. If other processes took CPU time from a group's trials, the group
+// runs once more. trialsOf returns the reason if the run ends, or "" if it continues.
 func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, err error) {
 	l.Noise.BeforeRound(round)
 	l.rounds = append(l.rounds, round)

@@ -244,7 +244,8 @@ func statusOf(code string) result.Status {
 	return result.Failed
 }
 
-// ready checks the worker's proof against the settings and the variant that were asked for.
+// ready checks the worker's proof, which reports its versions and settings, against the settings and the
+// variant that the worker was asked to use.
 func (s *session) ready(a *protocol.Response) error {
 	if a.Protocol != protocol.Version {
 		return s.broken("the worker speaks protocol %d, sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)

@@ -248,8 +248,8 @@ func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.
 	return sum, apartIn(all), nil
 }
 
-// apartIn returns the time in ns between the first and the last process to begin. all has the samples of the
-// processes. If a sample does not tell when its process began, apartIn returns nil.
+// apartIn returns the time in ns between the first and the last process to begin. The parameter "all" has the
+// samples of the processes. If a sample does not tell when its process began, apartIn returns nil.
 func apartIn(all []*protocol.Sample) *int64 {
 	first, last := all[0].BeganUS, all[0].BeganUS
 	for _, m := range all {

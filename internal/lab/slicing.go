@@ -15,18 +15,19 @@ import (
 // sliceTime is the intended duration of a slice of a phase, for a driver of median speed.
 const sliceTime = 2 * time.Millisecond
 
-// crowdSlices is how many times as long the slices of a replay, and of other phases with several clients, are.
-// All clients begin a slice at the same moment, so they wait for each other's locks more often than without
-// slices. serverSlices is the same for a server under load, because at the end of a slice fewer and fewer
-// connections are busy.
+// crowdSlices is a factor: slices of a replay, and of other phases with several clients, are longer than
+// sliceTime by it. All clients begin a slice at the same moment, so they wait for each other's locks more
+// often than without slices. serverSlices is the factor for a server under load. It is needed because at the
+// end of a slice fewer and fewer connections are busy.
 const (
 	crowdSlices  = 10
 	serverSlices = 50
 )
 
-// mostInClock is the fraction of a trial's time that the measured phases should take. To reach it, queries are
-// repeated, each for about longestRepeats, or half of it if it is also divided by rows: it is then about as
-// precise as other phases. Each turn costs time outside the clock, so there are at most mostRepeats.
+// mostInClock is the fraction of a trial's time that the measured phases should take. To reach this fraction,
+// a query is repeated until it has taken about longestRepeats, or half of that time if its rows are also
+// divided into slices. The query is then about as precise as other phases. Each repetition costs a turn,
+// which takes time that is not measured, so a query is repeated at most mostRepeats times.
 const (
 	mostInClock    = 0.85
 	longestRepeats = 150 * time.Millisecond
@@ -144,7 +145,7 @@ func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 }
 
 // cold reports whether the phases of the case begin with cold caches. Such phases are measured in one piece:
-// later slices would find the caches that the first slice has warmed.
+// the first slice would warm the caches for later slices.
 func (c *Case) cold() bool { return c.Settings["cold_caches"] == "on" }
 
 // mayRepeat reports whether workers can execute a phase of the case several times.
@@ -184,7 +185,7 @@ func (p *Processes) learn(c *Case, t *result.Trial) {
 		}
 		outside -= took.wall * float64(max(1, s.Repeats))
 		if c.cold() {
-			continue // its times say nothing about those with warm caches
+			continue // times with cold caches say nothing about times with warm caches
 		}
 		if at.phases[s.Phase] == nil {
 			at.phases[s.Phase] = map[int]phasePace{}

@@ -33,8 +33,8 @@ type Table struct {
 // a larger table, rows are only counted.
 const maxHashed = 1 << 30
 
-// CheckInserted compares the tables that a worker read back after an insert with the rows that
-// the generators make. If hashed is set, the worker was asked for checksums.
+// CheckInserted compares the tables that a worker read back after an insert with the rows that the generators
+// make. The parameter "hashed" is true if the worker was asked for checksums.
 func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Inserted) []Fault {
 	c := &check{of: "phase " + p.Name}
 	if len(said) != len(want) {
@@ -84,8 +84,9 @@ func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan
 	})
 }
 
-// withPhases returns a copy of a plan, after the function change has changed each phase of the copy. What a
-// phase points to belongs to the original.
+// withPhases returns a copy of a plan. It calls the function "change" for each phase of the copy. The copy is
+// shallow: the function must not change values to which a phase has pointers, because they belong to the
+// original, too.
 func withPhases(p *plan.Plan, change func(*plan.Phase)) *plan.Plan {
 	next := *p
 	next.Phases = slices.Clone(p.Phases)

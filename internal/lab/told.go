@@ -82,8 +82,8 @@ func (k *check) told(c *Case, t *result.Trial) {
 }
 
 // CheckWarnings returns at most mostWarnings of another machine's warnings. It shortens long messages, and
-// clears rounds and impossible values. The parameter "of" is the ID of the trial's case if the warnings
-// belong to a trial, or 0 if they belong to the run.
+// clears rounds and impossible values. If the warnings belong to a trial, the parameter "of" is the ID of its
+// case. If they belong to the run, it is 0.
 func CheckWarnings(list []result.Warning, of int) []result.Warning {
 	list = list[:min(len(list), mostWarnings)]
 	for i := range list {

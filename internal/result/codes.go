@@ -71,8 +71,8 @@ const (
 // to the run's [Host] was lost.
 const CodeHost = "host"
 
-// Ending describes in a few words why a run ended. The parameter stopped is the run's reason, such
-// as [StoppedTime].
+// Ending describes in a few words why a run ended. The parameter "stopped" is the reason, such as
+// [StoppedTime].
 func Ending(stopped string) string {
 	words := map[string]string{"": "unfinished", StoppedRounds: "rounds done", StoppedTime: "time over", StoppedNothingLeft: "nothing to measure"}
 	return cmp.Or(words[stopped], stopped)

@@ -17,7 +17,7 @@ type Expectation struct {
 	AtLeast bool    `json:"at_least,omitempty"` // the figure must be at least Bound; otherwise at most
 }
 
-// The figures besides those of [Metrics] that a workload can expect something of.
+// The figures for which a workload file can state a bound, in addition to the [Metrics].
 const (
 	FigureTime       = "time"       // time per operation
 	FigureP50        = "p50"        // latency of the slowest kind of operation
@@ -28,7 +28,7 @@ const (
 	FigureErrors     = "errors"     // share of the operations that failed
 )
 
-// ExpectedFigures lists the figures that a workload can expect something of.
+// ExpectedFigures lists the figures for which a workload file can state a bound.
 func ExpectedFigures() []string {
 	list := []string{FigureTime, FigureP50, FigureP90, FigureP99, FigureMax, FigureThroughput, FigureErrors}
 	for _, m := range Metrics {
@@ -119,7 +119,8 @@ func (e Expectation) String() string {
 	return e.Figure + sign + e.Value(e.Bound, -1)
 }
 
-// Value formats a value of the figure with a number of significant digits; -1: without rounding it.
+// Value formats a value of the figure, rounded to the given number of significant digits. If digits is -1,
+// the value is not rounded.
 func (e Expectation) Value(v float64, digits int) string {
 	rounded := func(v float64) float64 {
 		v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)

@@ -68,8 +68,8 @@ func IsAsked(figure string) bool {
 	return slices.ContainsFunc(Metrics, func(m Metric) bool { return m.Name == figure && m.Asked })
 }
 
-// Value returns a sample's value of the metric. The result known is false if the value is 0, which usually
-// means that the worker did not count the metric.
+// Value returns a sample's value of the metric. The result "known" is false if the worker probably did not
+// count the metric: the value is 0, and [Metric.With] does not show that the metric was counted.
 func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	n := *m.Of(&s.Costs)
 	known = n != 0 || m.With != nil && *m.With(&s.Costs) != 0

@@ -199,7 +199,8 @@ func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
 	return nil
 }
 
-// FirstDamaged returns an error about the first run of a list that is damaged, or nil. path is that of the store.
+// FirstDamaged returns an error about the first run of a list that is damaged, or nil. The parameter "path"
+// is the path of the store.
 func FirstDamaged(path string, list []Entry) error {
 	for _, e := range list {
 		if e.Damaged != "" {

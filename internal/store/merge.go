@@ -40,7 +40,7 @@ const (
 type merge struct {
 	to, from *Store
 	list     []Merged
-	ids      map[string][]int64 // numbers of this store's runs, by key
+	ids      map[string][]int64 // numbers of this store's runs, by the result of the function key
 	numbers  map[int64]int64    // the run numbers in this store, by the run numbers in the other store
 
 	pending []*result.Run // runs to be written in one transaction
@@ -273,9 +273,9 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	return true, whole, err
 }
 
-// extend adds to "ours", a run of this store, the parts that only "theirs" has, which is a longer
-// copy of the same run. It replaces the record of "ours" by that of "theirs", and changes the
-// number of "theirs" to that of "ours".
+// extend adds to "ours", a run of this store, the parts that only "theirs" has, which is a longer copy of the
+// same run. It replaces the record of "ours" by the record of "theirs". In memory, "theirs" gets the number
+// of "ours".
 func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		for i := range theirs.Trials {

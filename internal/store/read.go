@@ -31,8 +31,8 @@ func newRun(id int64) *result.Run {
 	return &result.Run{ID: id, Cases: []result.Case{}, Trials: []result.Trial{}}
 }
 
-// load reads the record of the run with the ID r.ID into r. Then it calls the function parts, which
-// reads the run's rows in other tables.
+// load reads the record of the run with the ID r.ID into r. Then it calls the function "parts", which reads
+// the run's rows in other tables.
 func (s *Store) load(ctx context.Context, r *result.Run, parts func(context.Context, *sql.Conn, *result.Run) error) (*result.Run, error) {
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var seed sql.NullString
@@ -145,8 +145,8 @@ func newParts(r *result.Run) *parts {
 	return &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
 }
 
-// load reads the trials with a number above the parameter "after", with their samples and warnings.
-// If after is negative, it also reads the warnings about the whole run.
+// load reads the trials with a number above the parameter "after", with their samples and warnings. If
+// "after" is negative, it also reads the warnings about the whole run.
 func (p *parts) load(ctx context.Context, c *sql.Conn, after float64) error {
 	err := each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? AND trial_id > ? ORDER BY trial_id`, p.addTrial, p.run.ID, after)
 	if err == nil {
@@ -370,9 +370,9 @@ func (s *Store) newest(ctx context.Context, query string, args ...any) (id int64
 	return id, err
 }
 
-// Baseline returns the ID of the run that is a baseline of the given name, or 0. If there are several, it
-// is the one that started last. Runs that were merged don't count, because they may be somebody else's, and
-// neither do runs that were interrupted or have not ended.
+// Baseline returns the ID of the run that is a baseline with the given name, or 0 if there is none. If there
+// are several, it returns the run that started last. It ignores merged runs, because they may come from
+// somebody else. It also ignores runs that were interrupted or have not ended.
 func (s *Store) Baseline(ctx context.Context, name string) (int64, error) {
 	return s.newest(ctx, `SELECT run_id FROM runs WHERE CASE WHEN json_valid(json) THEN json_extract(json, '$.baseline') = ?
 		AND json_extract(json, '$.ended') IS NOT NULL AND json_extract(json, '$.stopped') <> ? AND json_extract(json, '$.merged') IS NULL END`,

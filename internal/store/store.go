@@ -77,9 +77,9 @@ func (s *Store) Close() error {
 	return s.explain(s.db.Close())
 }
 
-// transactions prevents that a store's file is opened without SQLite during a transaction. Under
-// POSIX, closing such a file would drop the locks that SQLite holds in this process. A transaction
-// locks it for reading. Code that opens the file itself locks it for writing.
+// transactions prevents code other than SQLite from opening a store's file during a transaction. Under POSIX,
+// closing such a file would release the locks that SQLite holds on the file in this process. A transaction
+// locks the mutex for reading. Code that opens a store's file without SQLite locks the mutex for writing.
 var transactions sync.RWMutex
 
 func open(ctx context.Context, path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
@@ -104,7 +104,7 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 			// This is like FULL, but SQLite also syncs the directory after it has removed the
 			// rollback journal.
 			"synchronous(extra)",
-			"trusted_schema(0)", "cell_size_check(1)", // for stores that somebody else made
+			"trusted_schema(0)", "cell_size_check(1)", // protects against stores that somebody else made
 		},
 	})
 	if err == nil {
@@ -197,8 +197,8 @@ func ours(id, version int64, newest int) error {
 	return nil
 }
 
-// connect opens the file at path with SQLite. query has the parameters of the file's URI. Errors
-// contain name instead of path.
+// connect opens the file at path with SQLite. The parameter "query" has the parameters of the file's URI.
+// Errors contain name instead of path.
 func connect(path, name string, query url.Values) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

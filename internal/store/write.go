@@ -118,9 +118,9 @@ func (p *preparing) close() {
 	}
 }
 
-// freeID is the beginning of a query. It defines the table free, which has one row with the
-// greatest number n that any run has had, or 0. This includes the numbers of runs of which only
-// orphans are left, because a new run must not adopt these orphans.
+// freeID is the beginning of a query. It defines the table free, which has one row with the greatest number n
+// that any run has had, or 0. It includes the numbers of deleted runs that have left orphans (see [Orphans]):
+// if a new run got such a number, the orphans would become part of it.
 const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 	SELECT seq AS n FROM sqlite_sequence WHERE name = 'runs'
 	UNION ALL SELECT max(run_id) FROM runs UNION ALL SELECT max(run_id) FROM cases

@@ -12,8 +12,8 @@ import (
 )
 
 // quantiles reads a list of at least three numbers in ascending order. It also accepts the forms that
-// l.bounds accepts: two numbers, or one number if single is true. Then the result list is nil. low and high
-// are the least and the greatest number.
+// l.bounds accepts: two numbers or, if the parameter "single" is true, one number. For these forms, the
+// result "list" is nil. The results "low" and "high" are the least and the greatest number.
 func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, single bool) (low, high int64, list []int64) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) < 3 {
 		low, high = l.bounds(n, what, example, least, single)
@@ -58,7 +58,7 @@ func (l *resolver) weights(c *columnInfo, n *yaml.Node, example string, value fu
 	}
 }
 
-// bounds reads [least, greatest]. If single is true, one number may be given for both.
+// bounds reads [least, greatest]. If the parameter "single" is true, one number may be given for both.
 func (l *resolver) bounds(n *yaml.Node, what, example string, least int64, single bool) (low, high int64) {
 	if single && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		low, _ = l.number(n, what, least)

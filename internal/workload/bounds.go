@@ -27,8 +27,8 @@ func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool 
 	return count <= most
 }
 
-// columnWithin sets c.made and c.bytes. c.made is the number of values that are generated for one value of
-// the column. c.bytes is the greatest length of a value. columnWithin reports a problem if one of them
+// columnWithin sets c.made and c.bytes. c.made is the number of values that are generated to make one value
+// of the column. c.bytes is the greatest length of a value. columnWithin reports a problem if one of them
 // exceeds its limit.
 func (l *resolver) columnWithin(c *columnInfo) {
 	gen := &c.Generator

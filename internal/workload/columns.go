@@ -26,7 +26,7 @@ type columnInfo struct {
 	sources  []*columnInfo // the columns of Generator.Of; nil if one of them is broken
 	state    checkState
 	broken   bool  // a problem has been reported, so the type may be wrong
-	made     int   // number of values that are generated to make one value, including that value
+	made     int   // number of values that are generated to make one value, including the value itself
 	bytes    int64 // greatest length of a value, in bytes
 }
 

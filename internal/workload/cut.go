@@ -6,9 +6,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// FirstEvents returns a replay of the first transactions that together have at least n events. No transaction
-// is cut. A transaction never depends on later ones, so the first transactions can be replayed alone. If r
-// has no more than n events, FirstEvents returns r.
+// FirstEvents shortens a replay to its first transactions that together have at least n events. It keeps
+// complete transactions. A transaction never depends on later transactions, so the first transactions can be
+// replayed alone. If r has no more than n events, FirstEvents returns r.
 func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	all := &r.Events
 	if all.Len() <= n {
@@ -106,8 +106,8 @@ func (c *cutting) execution(s, k int) int {
 	return n
 }
 
-// addExecution appends a value to the parameter p of the shortened replay. "old" is the same parameter in the
-// whole replay, and the value is that of execution k there.
+// addExecution appends a value to the parameter p of the shortened replay. The parameter "old" is the same
+// parameter of the statement in the original replay. The value is taken from execution k in "old".
 func addExecution(p, old *plan.Recorded, k int) {
 	n := max(len(p.Ints), len(p.Reals), len(p.Bytes), len(p.Lengths))
 	switch {

@@ -35,7 +35,7 @@ func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 
 // Begin gives the workload a copy of its database. For each data set that has a query, it runs the query on
 // the copy and reads the rows. It also finds the features that the database's schema needs. Before Begin,
-// each of these data sets has one row with placeholder values. The error is a [Problems].
+// each data set with a query has one row with placeholder values. The error is a [Problems].
 func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	type result struct {
 		lists [][]json.RawMessage
@@ -114,7 +114,8 @@ func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
 	return "", nil
 }
 
-// decided reports a problem if the settings include one that the existing database determines.
+// decided reports a problem if the settings include a setting that the existing database determines, such as
+// page_size.
 func (l *resolver) decided(settings *yaml.Node) {
 	name, err := l.w.Decided(l.settings)
 	if err == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// expected reads the bounds on figures of a phase. The key expect of a query also says which rows are
-// right, which is read elsewhere.
+// expected reads a phase's bounds on figures, from the node of its key "expect". In a query or http phase,
+// this node also says which results are right. Other code reads that part.
 func (l *resolver) expected(n *yaml.Node, p *plan.Phase, kind string) {
 	for _, e := range l.limits(n, kind == "query" || kind == "http") {
 		latencies := kind == "mix" || kind == "http" || kind == "replay"
@@ -29,7 +29,7 @@ func (l *resolver) expected(n *yaml.Node, p *plan.Phase, kind string) {
 	}
 }
 
-// count sets [result.CountSyncs] if the figure is counted only with it.
+// count turns on the setting [result.CountSyncs] if the figure is counted only with this setting.
 func (l *resolver) count(n *yaml.Node, figure string) {
 	if !result.IsAsked(figure) {
 		return
@@ -40,8 +40,8 @@ func (l *resolver) count(n *yaml.Node, figure string) {
 	l.settings[result.CountSyncs] = "on"
 }
 
-// expectedOfAll reads the bounds that a workload has for all its timed phases. A phase's own bound for the
-// same figure replaces that of the workload.
+// expectedOfAll reads the bounds that a workload has for all its timed phases. If a phase has its own bound
+// for the same figure, the bound of the workload does not apply to the phase.
 func (l *resolver) expectedOfAll(n *yaml.Node) {
 	for _, e := range l.limits(n, false) {
 		used := false
@@ -63,7 +63,7 @@ func (l *resolver) expectedOfAll(n *yaml.Node) {
 	}
 }
 
-// sortExpected puts what is expected into the order of the phases.
+// sortExpected sorts the expectations by the order of their phases.
 func (l *resolver) sortExpected() {
 	at := func(e result.Expectation) int {
 		return slices.IndexFunc(l.plan.Phases, func(p plan.Phase) bool { return p.Name == e.Phase })
@@ -71,7 +71,8 @@ func (l *resolver) sortExpected() {
 	slices.SortStableFunc(l.expects, func(a, b result.Expectation) int { return at(a) - at(b) })
 }
 
-// limits reads bounds on figures. If also is true, the node may have other keys, which are read elsewhere.
+// limits reads bounds on figures. If the parameter "also" is true, the node may have other keys, which limits
+// ignores.
 func (l *resolver) limits(n *yaml.Node, also bool) (list []result.Expectation) {
 	if n == nil {
 		return nil

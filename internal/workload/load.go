@@ -29,8 +29,8 @@ type Option func(*Workload)
 // AllowFiles lets the workload's SQL reach files other than its own database.
 func AllowFiles(w *Workload) { w.files = true }
 
-// Including gives the workload the contents of the .sql files that it names. They are the files
-// that [Workload.Includes] returned for the same text.
+// Including gives the workload the contents of the .sql files that it names. The files are those that
+// [Workload.Includes] returned when the same workload text was read before.
 func Including(files ...result.TextFile) Option {
 	return func(w *Workload) { w.includes = slices.Clone(files) }
 }
@@ -112,8 +112,8 @@ type script struct {
 	features []string        // the keys of the features of SQLite that it needs
 }
 
-// sql reads SQL, or the name of a file that contains SQL. It reports problems, and returns false if the SQL
-// is not to be checked further. For valid SQL it adds the pragmas and features of the SQL to l.
+// sql reads SQL, or the name of a file that contains SQL. It reports problems, and returns false if the
+// caller must not check the SQL further. For valid SQL it adds the pragmas and features of the SQL to l.
 func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 	text, ok := l.text(n, what, example)
 	if !ok {
@@ -128,7 +128,7 @@ func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 		l.outside = s.outside
 		l.errorf(n, "%s: %s", what, s.problem)
 		l.outside = false
-		return s.text, s.outside // SQL that reaches files may have further problems
+		return s.text, s.outside // if the problem is that SQL reaches files, the SQL can still be checked for other problems
 	}
 	if name, line := parameterIn(s.text); name != "" && (what == "schema" || what == "script") {
 		l.errorf(n, "%s: line %d has the parameter %.40s, and nothing binds it: write the value", what, line+1, name)
@@ -140,7 +140,7 @@ func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 	return s.text, true
 }
 
-// script reads SQL from text, or from the file that text names.
+// script returns the parameter "text" as SQL or, if it is the name of a file, the SQL in that file.
 func (w *Workload) script(text string) script {
 	s := script{text: text}
 	name := strings.TrimSpace(text)

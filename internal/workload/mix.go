@@ -65,8 +65,8 @@ func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 	return r
 }
 
-// extent reads when a phase ends, as a number of operations or a duration, and its rate in
-// operations per second. The parameter kind names the phase in errors.
+// extent reads when a phase ends, as a number of operations or a duration, and its rate in operations per
+// second. The parameter "kind" names the phase in errors.
 func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate float64) {
 	n, duration := f.get("count"), f.get("duration")
 	switch {
@@ -269,7 +269,7 @@ func (l *resolver) resultCode(n *yaml.Node) (code int, ok bool) {
 	switch {
 	case !ok:
 		instead := "want one of SQLite's, such as SQLITE_CONSTRAINT_UNIQUE or 2067"
-		const prefix = "SQLITE_" // the prefix is not compared, because otherwise all names would look similar
+		const prefix = "SQLITE_" // it is removed before a similar name is looked for, because all names begin with it
 		var names []string
 		for _, known := range driver.CodeNames() {
 			names = append(names, strings.TrimPrefix(known, prefix))

@@ -16,7 +16,7 @@ type unit struct {
 	write time.Duration // when the first write ended; 0 if the unit writes nothing
 	end   time.Duration // when the last event ended
 	began bool          // a statement other than BEGIN has been run
-	seen  time.Duration // when a writer's changes became visible to other transactions; for a reader, when it read
+	seen  time.Duration // for a writer: when its changes became visible to other transactions; for a reader: when it read
 }
 
 // add adds an event to the unit. The parameters "writes" and "controls" are the results of the function

@@ -160,8 +160,8 @@ func (l *resolver) insert(f *fields) *plan.Insert {
 	return ins
 }
 
-// checkPer checks the data sets of a phase that has one transaction for each row of the data
-// set ins.Per. The other data sets must be nested in that one.
+// checkPer checks the data sets of a phase that has one transaction for each row of the data set ins.Per. The
+// other data sets of the phase must be nested in ins.Per.
 func (l *resolver) checkPer(ins *plan.Insert, n *yaml.Node, nodes map[string]*yaml.Node) {
 	top := l.dataSetAt(n, "transaction per", ins.Per, "set", "statement")
 	if top == nil {
@@ -215,8 +215,8 @@ func (l *resolver) clients(n *yaml.Node, own bool) int {
 	return int(c)
 }
 
-// held reports a problem if the pool of a process has fewer connections than share, the number of
-// clients in the process. Each of these clients keeps one connection.
+// held reports a problem if the pool of a process has too few connections. The parameter "share" is the
+// number of clients in the process. Each client keeps one connection, so the pool must have at least as many.
 func (l *resolver) held(n *yaml.Node, clients, share int) {
 	pool := l.settings.PoolSize()
 	if share <= pool {

@@ -14,7 +14,7 @@ import (
 
 // pragmaSetting is a setting to which a PRAGMA gives a value.
 type pragmaSetting struct {
-	name, value string // value in canonical form, if it has one
+	name, value string // the value is in canonical form if it is valid
 }
 
 // pragmaSettings returns the settings that the PRAGMAs of a script change, in order.

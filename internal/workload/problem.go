@@ -47,7 +47,7 @@ type reader struct {
 	problems Problems
 	seen     map[Problem]bool // the problems listed so far, without their notes
 	more     *Problem         // the first problem beyond the limit, which is not listed
-	visited  int              // how many nodes have been visited, some of them again by an alias or in another case
+	visited  int              // number of visits to nodes; a node that an alias or another case leads to again counts again
 	found    int              // number of problems noted, counting repeated ones each time
 	note     string           // text that is appended to the message of each new problem
 	outside  bool             // value of Problem.Outside in problems noted from now on
@@ -169,7 +169,7 @@ func (r *reader) syntax(err error, data []byte) {
 	case strings.Contains(message, "cannot start any token"):
 		message += ": quote a text that begins with @, ` or %"
 	case strings.HasPrefix(message, "unknown anchor '"):
-		alias := "*" + strings.Split(message, "'")[1] // the message gives its name, but no line
+		alias := "*" + strings.Split(message, "'")[1] // the message gives the alias's name, but no line
 		n.Line, n.Column = 1, 1
 		if before, _, ok := strings.Cut(string(data), alias); ok {
 			n.Line, n.Column = 1+strings.Count(before, "\n"), len(before)-strings.LastIndex(before, "\n")
@@ -303,8 +303,8 @@ func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	return items
 }
 
-// text reads a scalar exactly as it is written. It returns "" and false for a nil node, and for any other
-// node that is not a text, which it reports.
+// text reads a scalar exactly as it is written. It returns "" and false for a nil node. If the node is not a
+// text, it reports a problem, and returns "" and false.
 func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	if n == nil {
 		return "", false

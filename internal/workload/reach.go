@@ -9,7 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// The elements of SQL that can reach files other than the trial's own database.
+// Elements of SQL that matter for reaching files other than the trial's own database. In the names, "outside"
+// means that the elements can reach such files, and "inside" that they cannot.
 var (
 	// outsideFunctions read, write or load files in libraries that have them.
 	outsideFunctions = []string{"load_extension", "readfile", "writefile", "fts3_tokenizer", "fsdir", "zipfile", "lines_read"}
@@ -70,8 +71,8 @@ func outside(sql string) (what string, line int) {
 // The longest such beginning is CREATE VIRTUAL TABLE IF NOT EXISTS main . name USING module.
 const longestHead = 16
 
-// statementOutside returns what in a statement reaches other files, given the statement's first tokens. It
-// returns "" if nothing does.
+// statementOutside returns the part of a statement that reaches other files, such as a function, given the
+// statement's first tokens. It returns "" if there is no such part.
 func statementOutside(s []sqltext.Token) string {
 	word := func(i int, word string) bool { return i < len(s) && s[i].Is(word) }
 	switch {

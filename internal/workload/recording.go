@@ -25,7 +25,7 @@ type recording struct {
 	script  bool // the file is a script or a trace, not a recording of package record
 	sha256  string
 	problem string    // why the file cannot be read, or ""
-	made    *replayed // the recording resolved to a plan; nil before that
+	made    *replayed // the recording resolved to a plan; nil: not resolved yet
 }
 
 // recording returns the recording in a file. It reads each file only once. If the file cannot be read, the

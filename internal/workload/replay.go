@@ -436,8 +436,8 @@ const maxNamed = 24
 
 const otherStatements = "other statements"
 
-// r.name() chooses the operations under which latencies are counted: the most frequent kinds of statements,
-// and all others together.
+// r.name() chooses the operations of the replay, for each of which latencies are recorded. Each of the most
+// frequent kinds of statements is an operation, and all other kinds together are one more operation.
 func (r *replayer) name() {
 	counts := map[string]int{}
 	for _, s := range r.plan.Events.Statement {

@@ -86,8 +86,8 @@ func (l *resolver) resolve() {
 	}
 }
 
-// readSettings reads settings and converts them to canonical form. If pragmas is true, it reports settings
-// that no PRAGMA sets.
+// readSettings reads settings and converts them to canonical form. If the parameter "pragmas" is true, only
+// settings that a PRAGMA can set are allowed, and readSettings reports the others.
 func (l *resolver) readSettings(n *yaml.Node, what string, pragmas bool) driver.Settings {
 	settings := driver.Settings{}
 	f, ok := l.mapping(n, what, what+": {journal_mode: wal}")

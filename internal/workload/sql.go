@@ -64,9 +64,10 @@ func endless(word string, kind sqltext.Kind) error {
 	return nil
 }
 
-// Reads reports whether a statement only reads, judging by its words. A statement that begins with
-// SELECT or VALUES does. A statement that begins with WITH does if it contains no word that begins a
-// writing statement, so columns with such names have to be quoted.
+// Reads reports whether a statement only reads, judging by its words. It returns true for a statement that
+// begins with SELECT or VALUES. For a statement that begins with WITH, it returns true unless the statement
+// contains a word such as INSERT, with which a writing statement begins. So a column with such a name has to
+// be quoted.
 func Reads(sql string) bool {
 	var first, last sqltext.Token
 	for token := range sqltext.Tokens(sql) {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// cannotBuild returns a [*BuildError]. The parameter said is the complete output of the go command, and err is its
-// error.
+// cannotBuild returns a [*BuildError]. The parameter "said" is the complete output of the go command, and err
+// is its error.
 func (b *Builder) cannotBuild(ref Ref, said string, err error) *BuildError {
 	if why := b.outside(said, err); why != "" {
 		return unbuildable(protocol.CodeBuild, "cannot be built: %s", why)
@@ -20,8 +20,9 @@ func (b *Builder) cannotBuild(ref Ref, said string, err error) *BuildError {
 	return e
 }
 
-// undelivered matches a line of the go command about a module that it did not get. lacking matches the answer of
-// a proxy or a server that does not have the module.
+// undelivered matches a line in which the go command reports that it could not download a module. In such a
+// line, lacking matches the answer of a proxy or server that does not have the module. interrupted matches
+// errors of the network.
 var (
 	undelivered = regexp.MustCompile(`(\S+@v[^\s:]+): (?:reading |Get |read )"?([^\s"]+?)"?: (.+)`)
 	lacking     = regexp.MustCompile(`^(?:40[0134]|410|451) |^no such file`)

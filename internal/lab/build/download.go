@@ -10,14 +10,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// Download downloads what the workers of these drivers are built from, in this order, as far as they are not
-// built or downloaded already. It returns at once, so that the network works while the processors compile.
-// [Builder.Worker] waits for the download of its modules, if the driver's library is not downloaded yet. The function stop ends all downloads. An error shows
-// when the worker is built, so Download reports none.
+// Download begins to download the modules that the workers of these drivers need, in this order. It skips
+// workers that are already built. It returns at once, so that workers can be built while other modules are
+// downloaded. If a driver's library is not downloaded yet, [Builder.Worker] waits for the download. The
+// function "stop" ends all downloads. Download reports no errors, because building the worker then fails with
+// the same error.
 func (b *Builder) Download(ctx context.Context, refs []Ref) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group errgroup.Group
-	group.SetLimit(1 + 2) // more would keep the first driver's modules waiting; the first place is that of the loop
+	group.SetLimit(1 + 2) // 1 for the loop below, and 2 downloads; more downloads would delay the first driver's modules
 	downloads := b.missing(ctx, refs)
 	group.Go(func() error {
 		for _, download := range downloads {
@@ -34,8 +35,8 @@ func (b *Builder) Download(ctx context.Context, refs []Ref) (stop func()) {
 	}
 }
 
-// missing returns a function for each worker that is not built, and that no other call of Download provides
-// for. The function downloads the worker's modules, unless ctx has ended.
+// missing returns a function for each worker that is not built, except workers whose modules another call of
+// Download downloads. The function downloads the worker's modules, unless ctx has ended.
 func (b *Builder) missing(ctx context.Context, refs []Ref) (list []func()) {
 	for _, ref := range refs {
 		if ref.Path != "" || len(ref.Known.Command) > 0 {
@@ -74,7 +75,7 @@ func (b *Builder) missing(ctx context.Context, refs []Ref) (list []func()) {
 	return list
 }
 
-// downloaded tells those who wait for the modules of the worker at path to go on.
+// downloaded ends all waiting for the modules of the worker at path.
 func (b *Builder) downloaded(path string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

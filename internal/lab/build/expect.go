@@ -14,24 +14,26 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// An Expectation says how long it is likely to take until workers are built. It is an estimate from what is
-// typical on one machine, because nobody knows beforehand how fast a network is, or what Go's build cache has.
+// An Expectation says how long it is likely to take until workers are built. The estimate uses times that are
+// typical of one machine, because the speed of the network and the contents of Go's build cache are not known
+// beforehand.
 type Expectation struct {
 	Download time.Duration   // time for downloads before anything can be built
 	Builds   []ExpectedBuild // the workers that are not built yet, in the order in which they are built
-	Total    time.Duration   // when all of them are built; 0 if there are none
+	Total    time.Duration   // time until all of them are built; 0 if there are none
 	Less     bool            // Go's build cache is not empty, so it may take much less
 }
 
 // An ExpectedBuild says how long it is likely to take to build a worker.
 type ExpectedBuild struct {
-	Name  string        // of the driver
-	Ready time.Duration // when its modules are downloaded, counted from the beginning
+	Name  string        // name of the driver
+	Ready time.Duration // time from the beginning until its modules are downloaded
 	Takes time.Duration
 }
 
-// EndOf returns when the last of the workers is built, if their builds begin at the time now or later. busy says
-// until when builds are going on that have begun before. All times are counted from the beginning.
+// EndOf returns the time at which the last of the workers is built. No build begins before the time "now".
+// The parameter "busy" has the times at which builds end that are already running. All times are counted from
+// the beginning.
 func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (end time.Duration) {
 	var places [atOnce]time.Duration // when each place for a build is free
 	for i := range places {
@@ -50,11 +52,11 @@ func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (en
 	return slices.Max(places[:])
 }
 
-// typical is what a worker of each kind takes, if nothing of it is in Go's caches.
+// typical has the build time and the download size of a worker of each kind, if Go's caches are empty.
 var typical = map[driver.Kind]struct {
-	build     time.Duration // if two workers are built at the same time, on two cores
-	megabytes float64       // to download
-	again     float64       // share of this for another driver of the kind, which shares Go packages, but no C code
+	build     time.Duration // build time on two cores, on which another worker is built at the same time
+	megabytes float64       // size of the download
+	again     float64       // fraction of the build time that another driver of this kind takes; drivers share Go packages, but no C code
 }{
 	driver.Cgo:        {70 * time.Second, 5, 1},
 	driver.Transpiled: {45 * time.Second, 50, 0.5},
@@ -62,14 +64,16 @@ var typical = map[driver.Kind]struct {
 }
 
 const (
-	// compiled is the share of the time for a driver of which another worker has been built from the same sources.
+	// compiled is the fraction of the build time that remains if another worker of the driver was built from
+	// the same sources.
 	compiled = 0.2
 	// network is the speed of an ordinary network, in megabytes per second.
 	network = 4
 )
 
-// Expect estimates how long it takes to build the workers of these drivers in this order. The parameter pace is
-// how long work takes on this machine, compared with the machine on which the typical times were measured.
+// Expect estimates how long it takes to build the workers of these drivers in this order. The parameter
+// "pace" is how long work takes on this machine, divided by how long it takes on the machine on which the
+// typical times were measured.
 func (b *Builder) Expect(ctx context.Context, refs []Ref, pace float64) (e Expectation) {
 	if runtime.NumCPU() < atOnce {
 		pace *= atOnce
@@ -104,8 +108,8 @@ func (b *Builder) Expect(ctx context.Context, refs []Ref, pace float64) (e Expec
 	return e
 }
 
-// compiledBefore reports whether the cache has another worker of the same driver in the same version, or from the
-// same directory. Then Go's cache most likely has its C code.
+// compiledBefore reports whether the cache has another worker of the same driver in the same version, or from
+// the same directory. If so, Go's build cache probably has the driver's compiled C code.
 func (b *Builder) compiledBefore(ctx context.Context, ref Ref) bool {
 	for key := range ref.Options {
 		if o, _ := lookupOption(key); o.built {

@@ -39,9 +39,9 @@ func (b *Builder) Platforms(ctx context.Context) ([]string, error) {
 const footprintSuffix = ".footprint.json"
 
 // Footprint returns the size of a driver's worker, its build times, the platforms for which it can be built
-// without a C compiler, and the library's license and date. Before each build it calls the function building.
-// It caches the results next to the worker, so each build is made only once. If sqlite3perf does not build
-// the driver's worker, Footprint returns nil.
+// without a C compiler, and the library's license and date. Before each build it calls the function
+// "building". It caches the results next to the worker, so each build is made only once. If sqlite3perf does
+// not build the driver's worker, Footprint returns nil.
 func (b *Builder) Footprint(ctx context.Context, ref Ref, o FootprintOptions, building func(what string)) (*result.Footprint, error) {
 	if ref.Path != "" || len(ref.Known.Command) > 0 {
 		return nil, nil

@@ -343,7 +343,7 @@ func parseManifest(data []byte, dir string) (m Manifest, err error) {
 }
 
 // besideExecutable reads the driver.json in an executable's directory. It returns nil if there is no such
-// file, or if the file's command names another executable.
+// file, or if the field "command" in it names another executable.
 func besideExecutable(path string) (*driver.Info, error) {
 	m, err := readManifest(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {

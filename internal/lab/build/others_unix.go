@@ -23,8 +23,8 @@ func checkOthers(dir string) error {
 	return othersWrite(dir, fi.Mode(), owner, os.Geteuid())
 }
 
-// othersWrite checks a directory's mode and owner, as checkOthers describes. The parameter user is the ID of
-// this user. If user is root (0), the directory may belong to any user.
+// othersWrite checks a directory's mode and owner, as checkOthers describes. The parameter "user" is the ID
+// of this user. If user is root (0), the directory may belong to any user.
 func othersWrite(dir string, mode os.FileMode, owner, user int) error {
 	switch {
 	case mode.Perm()&0o002 != 0:

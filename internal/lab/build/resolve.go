@@ -84,7 +84,7 @@ func (b *Builder) lookup(ctx context.Context, dir string, args ...string) (out [
 }
 
 // refusal returns the HTTP status with which a proxy or a repository refused a version. It returns "" if
-// there was no refusal. The parameter said is the go command's output.
+// there was no refusal. The parameter "said" is the go command's output.
 func refusal(said string) string {
 	for _, status := range []string{"401 Unauthorized", "403 Forbidden", "451 Unavailable For Legal Reasons"} {
 		if strings.Contains(said, status) {
@@ -94,7 +94,7 @@ func refusal(said string) string {
 	return ""
 }
 
-// versionError returns a [*VersionError] about the version of r. The parameter said is the go command's
+// versionError returns a [*VersionError] about the version of r. The parameter "said" is the go command's
 // output about this version.
 func (r Ref) versionError(said string) error {
 	words := strings.Join(strings.Fields(said), " ")

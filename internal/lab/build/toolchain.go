@@ -82,11 +82,11 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 type caches struct {
 	GOCACHE, GOMODCACHE string
 
-	used bool // the first was not empty when this program began
+	used bool // GOCACHE was not empty when this program began
 }
 
-// newEnough returns an error if the Go toolchain is older than the workers need, and does not download a newer
-// one. It accepts versions that are not released.
+// newEnough returns an error if the Go toolchain is too old for the workers, and is set not to download a
+// newer one. It accepts unreleased versions of Go.
 func (b *Builder) newEnough(have string) error {
 	need := b.needsGo()
 	if need == "" || !version.IsValid(have) || version.Compare(have, "go"+need) >= 0 {

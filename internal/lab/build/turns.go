@@ -10,9 +10,9 @@ import (
 // minute of one processor.
 const atOnce = 2
 
-// turn waits until the modules of the worker at path are downloaded, and until fewer than [atOnce] workers are
-// being built. So a worker whose modules are still missing doesn't keep another one waiting. The caller calls
-// done after the build.
+// turn waits until the modules of the worker at path are downloaded, and until fewer than [atOnce] workers
+// are being built. A worker whose modules are still missing doesn't count as being built, so it doesn't make
+// other workers wait. The caller calls done after the build.
 func (b *Builder) turn(ctx context.Context, path string) (done func(), err error) {
 	b.mu.Lock()
 	if b.turns == nil {
@@ -47,12 +47,12 @@ func (b *Builder) Spent() (downloading, building time.Duration) {
 	return b.working.total() - building, building
 }
 
-// A span adds up the time during which at least one of some activities runs.
+// A span measures for how long at least one activity was running. Activities may overlap.
 type span struct {
 	mu    sync.Mutex
 	n     int           // number of activities that run now
-	since time.Time     // since when at least one of them runs
-	sum   time.Duration // time before that
+	since time.Time     // when the current period began, in which at least one activity runs
+	sum   time.Duration // total length of the earlier periods
 }
 
 func (s *span) begin() (end func()) {

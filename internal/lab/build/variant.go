@@ -53,14 +53,15 @@ const environmentPrefix = "env."
 // reserved are the environment variables that the lab sets itself for workers and builds.
 var reserved = []string{"SQLITE_TMPDIR", "TMPDIR", "GOTMPDIR", process.MarkVariable}
 
-// matching returns a function that accepts values that match the expression, and leaves them unchanged.
+// matching returns a function for the field canonical of an option. The function accepts a value if it
+// matches the expression, and returns it unchanged.
 func matching(expression string) func(string) (string, bool) {
 	re := regexp.MustCompile(`^(` + expression + `)$`)
 	return func(v string) (string, bool) { return v, re.MatchString(v) }
 }
 
-// joined returns a function that accepts words separated by + or spaces. It sorts the words, removes
-// duplicates and joins the words with +.
+// joined returns a function for the field canonical of an option. The function accepts words separated by +
+// or spaces. It sorts the words, removes duplicates and joins the words with +.
 func joined(word string) func(string) (string, bool) {
 	re := regexp.MustCompile(`^` + word + `$`)
 	return func(v string) (string, bool) {
@@ -243,9 +244,10 @@ func NamesExecutable(name string) bool {
 }
 
 // Released reports whether a name means a driver of sqlite3perf in its pinned version or in another release.
-// It returns false for an executable, a checkout or a commit. So only the library's authors decide which code
-// runs. Commits are excluded because hosting sites also serve commits of forks under the original
-// repository's name. The name may have options, but only those of the variants in driver.json.
+// It returns false for an executable, a checkout or a commit. So if Released returns true, the library's
+// authors have published the code that runs. Commits are excluded because hosting sites also serve commits of
+// forks under the original repository's name. The name may have options, but only those of the variants in
+// driver.json.
 func Released(name string, known []Known) bool {
 	base, which, opts := splitRef(name)
 	i := slices.IndexFunc(known, func(k Known) bool { return k.Name == base })

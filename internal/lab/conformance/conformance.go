@@ -41,7 +41,7 @@ type Check struct {
 	test func(ctx context.Context, s *Subject) error
 }
 
-// limit is the time limit of one check. trialLimit is the time limit of each of its trials.
+// limit is the time limit of one check. trialLimit is the time limit of each trial of a check.
 const (
 	limit      = 3 * time.Minute
 	trialLimit = time.Minute
@@ -60,9 +60,9 @@ func Checks() []Check {
 var ErrUnusable = errors.New("no other check can be made")
 
 // Run runs the checks whose names chosen accepts, in order. It passes the outcome of each check to report:
-// nil, or an error that says what is wrong and what to do about it. It leaves out a check that needs
-// something if the driver declares that it lacks this. If all checks were run, there is a last outcome with
-// the name "limits". It reports declared limits that no check confirmed.
+// nil, or an error that says what is wrong and what to do about it. It leaves out a check if the driver
+// declares the limit in [Check.Needs]. If all checks were run, there is a last outcome with the name
+// "limits". It reports declared limits that no check confirmed.
 //
 // Run returns an error only if ctx ended, if a directory could not be created, or if the worker cannot run
 // any trial. In the last case, the error wraps [ErrUnusable].

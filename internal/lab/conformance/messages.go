@@ -51,7 +51,8 @@ func (h *heard) last() protocol.Response {
 	return h.answers[len(h.answers)-1]
 }
 
-// failed returns an error that begins with why, unless the last answer is a failure with this code.
+// failed returns nil if the last answer is a failure with this code. Otherwise it returns an error whose text
+// begins with the parameter "why".
 func (h *heard) failed(code, why string) error {
 	if a := h.last(); a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != code {
 		return fmt.Errorf("%s: %s, %s: want failed with the code %s", why, a.Type, codeOf(a.Reason), code)
@@ -80,7 +81,7 @@ func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Re
 	return h, cmp.Or(bad, err)
 }
 
-// final reports whether a worker sends no further answer after one of this type.
+// final reports whether an answer of this type is the last answer that a worker sends to a request.
 func final(answer string) bool {
 	return answer == protocol.TypeInfo || answer == protocol.TypeDone || answer == protocol.TypeFailed || answer == protocol.TypeResult
 }

@@ -58,8 +58,9 @@ func settingChecks() []Check {
 	)
 }
 
-// countsSyncs checks that inserting is seen to wait for the disk with synchronous=full and not with off, unless
-// the worker says that it cannot count here.
+// countsSyncs checks the worker's count of syncs, which are waits for the disk. Inserting rows must cause
+// syncs with synchronous=full, and none with synchronous=off. If the worker says that it cannot count syncs
+// here, nothing is checked.
 func countsSyncs(ctx context.Context, s *Subject) error {
 	for _, synchronous := range []string{"full", "off"} {
 		_, t, err := s.trial(ctx, simplest, driver.Settings{"count_syncs": "on", "synchronous": synchronous})

@@ -227,8 +227,8 @@ func (a *Agent) open(p Place) (any, error) {
 // placeError is an error about the directory for databases. Choosing another directory may help.
 type placeError struct{ error }
 
-// databases returns the directory for databases: the directory in the parameter given, which must exist. If
-// given is "", it returns a directory in the user's cache directory, which need not exist yet.
+// databases returns the directory for databases: the parameter "given", which must be an existing directory.
+// If "given" is "", it returns a directory in the user's cache directory, which need not exist yet.
 func databases(given string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if usual := filepath.Join(cache, "sqlite3perf", "databases"); err == nil && (given == "" || given == usual) {

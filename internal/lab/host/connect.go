@@ -158,9 +158,9 @@ func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 	return nil, &Error{c.name, fmt.Sprintf("%s, and none can be made for %s here%s: install this version there, or run from a clone of sqlite3perf", what, c.platform, also)}
 }
 
-// The method with starts an executable on the other machine. If needed, it first copies the executable there.
-// The parameter meant is the platform for which the executable was built. The result is nil if the machine
-// has another platform, or cannot run the executable.
+// The method "with" starts an executable on the other machine. If needed, it first copies the executable
+// there. The parameter "meant" is the platform for which the executable was built. The result is nil if the
+// machine has another platform, or cannot run the executable.
 func (c *connecting) with(ctx context.Context, executable, meant string) (*Machine, error) {
 	hash, err := build.SHA256Of(executable)
 	if err != nil {
@@ -239,7 +239,7 @@ func (o *Options) copy(ctx context.Context, name, executable, hash string) error
 	return nil
 }
 
-// moving reads the file being copied. Before each read it resets the timer in the field stuck.
+// moving reads the file being copied. Before each read it resets the timer in the field "stuck".
 type moving struct {
 	io.Reader
 	stuck *time.Timer

@@ -132,7 +132,7 @@ func (m *Machine) apply(list []preparation, to []*lab.Case) error {
 }
 
 // supply handles the cases whose workers could not be built on the other machine because Go is missing there.
-// It builds these workers on this machine and sends them to the other one.
+// It builds these workers on this machine and sends them to the other machine.
 func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []*lab.Case
 	for _, c := range cases {

@@ -30,8 +30,8 @@ type request struct {
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// reply is the answer to the request with the same ID if Event is "". Otherwise it reports an event: progress
-// of that request, or the answer to a ping.
+// reply is a message of the agent. If Event is "", it is the answer to the request with the same ID.
+// Otherwise it reports progress of that request, or answers a ping.
 type reply struct {
 	ID     int             `json:"id"`
 	Event  string          `json:"event,omitempty"`

@@ -137,7 +137,7 @@ func (c *connection) send() {
 			c.begun-- // the load was interrupted: not the server's fault
 			return
 		}
-		c.latency.Record(free - start) // otherwise failing requests would look fast
+		c.latency.Record(free - start) // failed requests count too; otherwise a failing server would look fast
 		c.count(why)
 		if gone {
 			return

@@ -148,8 +148,8 @@ func (l *Load) possible() error {
 }
 
 // Run opens the connections, sends the requests and waits for their answers. Failures of the server are in
-// the outcome. There is an error if the load could not begin, or if ctx ended it. If ctx ended it, there is
-// an outcome, too.
+// the outcome. Run returns an error only if the load could not begin, or if ctx ended before the load was
+// complete. In the second case, it also returns the outcome up to that moment.
 func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 	if err := l.possible(); err != nil {
 		return nil, err
@@ -206,8 +206,8 @@ type run struct {
 	late        *latency.Shared
 	next        atomic.Int64 // number of the next request in closed loop
 	due         chan int64   // numbers of the requests that are due at a fixed rate
-	begin       int64        // time when the load began, as the function now returns it
-	end         int64        // time, as the function now returns it, from which on no request begins
+	begin       int64        // time when the load began, on the clock of now()
+	end         int64        // time after which no request begins, on the clock of now()
 
 	together *barrier.Barrier // lets the connections pause together; nil if there are no slices
 	slice    atomic.Int64     // number of the first request after the current slice
@@ -270,9 +270,9 @@ func (r *run) measure() *Outcome {
 	return r.outcome(end)
 }
 
-// number returns the number of the next request to send. At a fixed rate it waits until a
-// request is due. It also waits until the slice of the request begins; waited is how long, in ns. ok is false
-// if there are no more requests.
+// number returns the number of the next request to send. At a fixed rate it waits until a request is due. It
+// also waits until the slice of the request begins; the result "waited" is the length of this second wait, in
+// ns. The result "ok" is false if there are no more requests.
 func (r *run) number() (k, waited int64, ok bool) {
 	if r.Rate > 0 {
 		k, ok = <-r.due

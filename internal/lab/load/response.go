@@ -133,8 +133,8 @@ func (p *response) rest() ([]byte, error) {
 	}
 }
 
-// until reads up to and including the separator, and returns the bytes before the separator. The
-// parameter what names the text in errors.
+// until reads up to and including the separator, and returns the bytes before the separator. The parameter
+// "what" names the text in errors.
 func (p *response) until(separator []byte, what string) ([]byte, error) {
 	for seen := 0; ; {
 		if n := bytes.Index(p.buf[p.from+seen:p.to], separator); n >= 0 {
@@ -221,7 +221,7 @@ func parseHead(b []byte) (head, error) {
 		}
 	}
 	switch {
-	case h.chunked && old: // HTTP/1.0 has no Transfer-Encoding, so readers disagree where such a body ends
+	case h.chunked && old: // HTTP/1.0 has no Transfer-Encoding, so clients disagree about where such a body ends
 		return h, malformed("a Transfer-Encoding in HTTP/1.0")
 	case h.chunked && h.length >= 0:
 		return h, malformed("both Content-Length and Transfer-Encoding")

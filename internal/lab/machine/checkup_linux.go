@@ -78,8 +78,8 @@ func usableCores() int {
 	return runtime.NumCPU()
 }
 
-// switched reads a file that contains 1 or 0. It returns the argument one if the file contains 1, and the
-// argument zero if it contains 0. Otherwise it returns "".
+// switched reads a file that contains 1 or 0. It returns the parameter "one" if the file contains 1, and the
+// parameter "zero" if the file contains 0. Otherwise it returns "".
 func switched(root fs.FS, name, one, zero string) string {
 	switch read(root, name) {
 	case "1":
@@ -90,8 +90,8 @@ func switched(root fs.FS, name, one, zero string) string {
 	return ""
 }
 
-// turbo reports whether the clock rate may be boosted. Most frequency drivers have the file boost; the driver
-// intel_pstate has the file no_turbo instead.
+// turbo reports whether the clock rate may be boosted. Most of Linux's frequency drivers have the file
+// "boost"; the driver intel_pstate has the file "no_turbo" instead.
 func turbo(root fs.FS) string {
 	if s := switched(root, "sys/devices/system/cpu/cpufreq/boost", result.On, result.Off); s != "" {
 		return s

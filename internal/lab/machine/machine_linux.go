@@ -104,8 +104,9 @@ func parseMounts(mountinfo string) mounts {
 // unescape decodes the kernel's escape sequences in a field of /proc/self/mountinfo.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
 
-// of returns the mount that contains an absolute path: the mount with the longest mount point.
-// If several mounts have that mount point, the last one hides the others.
+// list.of(path) returns the mount that contains an absolute path. This is the mount with the longest mount
+// point that is a prefix of the path. If several mounts have that mount point, it is the last of them,
+// because that one hides the others.
 func (list mounts) of(path string) *mount {
 	var best *mount
 	for i := range list {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Limits for noise. A value above a limit causes a warning. Only for minFsync, a value below the limit does
-// so.
+// Limits for noise. A value above a limit causes a warning. minFsync is a lower limit: a value below it
+// causes a warning.
 const (
 	maxLoadPerCore = 0.5
 	maxFsyncRatio  = 1.5
@@ -43,9 +43,9 @@ func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 	return list
 }
 
-// WarningsAfter returns warnings about what changed during a run. The parameters before and after are
-// readings before and after the run. The parameter rounds has the times that [Calibrate] returned before each
-// round. A time of 0 is not known.
+// WarningsAfter returns warnings about what changed during a run. The parameters "before" and "after" are
+// readings before and after the run. The parameter "rounds" has the times that [Calibrate] returned before
+// each round. A time of 0 is not known.
 func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warning {
 	var list []result.Warning
 	if b, a := before.Fsync, after.Fsync; b > 0 && a > 0 {
@@ -56,7 +56,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 		}
 	}
 	known := slices.DeleteFunc(slices.Clone(rounds), func(r time.Duration) bool { return r <= 0 })
-	if len(known) < 3 { // of two different rounds, either may be the wrong one
+	if len(known) < 3 { // with two rounds that differ, it is not known which one is unusual
 		return list
 	}
 	median := medianOf(known)

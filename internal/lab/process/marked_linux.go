@@ -27,8 +27,9 @@ func existing() map[int]bool {
 
 // endMarked kills every process whose environment has this mark, or a longer mark that begins with this mark
 // and a slash. Child processes of a worker inherit the mark, and keep it even outside the worker's process
-// group. The processes in before are skipped, because reading the environments of all processes would add
-// some milliseconds to every trial.
+// group. The processes in the parameter "before" are skipped. They existed before the marked process, so they
+// cannot have the mark, and reading the environments of all processes would add some milliseconds to every
+// trial.
 func endMarked(mark string, before map[int]bool) {
 	for range 100 {
 		if !killMarked(mark, before) {

@@ -43,9 +43,9 @@ type Child struct {
 }
 
 // Start starts a worker in dir, or in the lab's own working directory if dir is "". It marks the process with
-// id, and adds env to its environment. When ctx ends, the worker is killed. If leaves is set, the worker has
-// data elsewhere to remove: when ctx ends, its input is closed, and it is killed only if it does not exit
-// within leaveGrace.
+// id, and adds env to its environment. When ctx ends, the worker is killed. If the parameter "leaves" is set,
+// the worker has data to remove elsewhere, for example on a server. In this case, when ctx ends, the worker's
+// input is closed, and the worker is killed only if it does not exit within leaveGrace.
 func Start(ctx context.Context, executable string, args []string, dir, id string, leaves bool, env ...string) (*Child, error) {
 	c := &Child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, errors: Ends{Max: 8 * DetailEnd}, before: existing()}
 	c.Dir = dir
@@ -139,7 +139,7 @@ const DetailEnd = 2 << 10
 var register = regexp.MustCompile(`(?m)^[a-z][a-z0-9]{1,7} +0x[0-9a-f]+\n?`)
 
 // Detail returns the detail of a worker's reason, followed by the worker's standard error without registers.
-// The parameter given is the detail. Detail cuts out the middle of a long text.
+// The parameter "given" is the reason's detail. Detail cuts out the middle of a long text.
 func Detail(given, stderr string) string {
 	e := Ends{Max: DetailEnd}
 	for _, s := range []string{given, register.ReplaceAllString(stderr, "")} {

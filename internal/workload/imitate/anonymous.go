@@ -54,7 +54,7 @@ func (s *schema) anonymous(o object) string {
 			tok.Text = "x'" + strings.Repeat("00", (len(tok.Text)-3)/2) + "'"
 		case tok.Kind == sqltext.Name && tok.Text[0] == '"' && (defaults || (where || generated > 0 || check > 0 || o.kind == "index" && depth > 0) && !known[strings.ToLower(tok.Unquoted())]):
 			if before := preceding(list, i); defaults || before < 0 || !list[before].Is("AS") && !isPath(list, i, calls[i]) {
-				tok.Text = quoteText(s.replaced(t, tok.Unquoted())) // a text that is written as a name
+				tok.Text = quoteText(s.replaced(t, tok.Unquoted())) // a text in double quotes, which SQLite accepts if no column has this name
 			}
 		case tok.Kind == sqltext.Number && (check > 0 || where || defaults):
 			tok.Text = t.replacedNumber(tok.Text)
@@ -170,8 +170,8 @@ func namesFollow(list []token, at int) bool {
 	return before >= 0 && list[before].Is("TABLE", "EXISTS", "ON", "INTO", "REFERENCES")
 }
 
-// known returns, in lower case, the names in the schema and the other names that the SQL of an
-// object may use.
+// known returns, in lower case, the names that the SQL of an object may use: the names in the schema, and
+// others such as rowid.
 func (s *schema) known(of object) map[string]bool {
 	known := map[string]bool{"rowid": true, "binary": true, "nocase": true, "rtrim": true}
 	if of.kind == "trigger" {
@@ -197,9 +197,9 @@ func (s *schema) known(of object) map[string]bool {
 var format = regexp.MustCompile(`^%[-+ 0-9.]*[A-Za-z%](%[-+ 0-9.]*[A-Za-z%]|[^A-Za-z0-9%]|[TZ])*$`)
 
 // replaced returns the replacement of a text of the schema. Empty texts and formats are kept. A text that is
-// a value in the rows has the same replacement as in the rows; if columns of several tables replace it
-// differently, t decides. A text that is no value in the rows has the same replacement wherever it occurs in
-// the schema.
+// a value in the rows has the same replacement as in the rows. If several tables have this value with
+// different replacements, replaced prefers the replacement of table t. A text that is no value in the rows
+// has the same replacement wherever it occurs in the schema.
 func (s *schema) replaced(t *table, text string) string {
 	switch {
 	case text == "" || format.MatchString(text):

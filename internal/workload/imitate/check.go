@@ -62,7 +62,7 @@ func (c *check) violate(why string) {
 }
 
 // violations notes the CHECK constraints that rows of db violate, or whose evaluation fails. db must not
-// enforce CHECK constraints. The result found says whether any of these constraints was not known before.
+// enforce CHECK constraints. The result "found" is true if any of these constraints was not known before.
 func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err error) {
 	for _, c := range b.checks {
 		if c.table.violated[c.number] != "" {

@@ -63,8 +63,7 @@ func (c *Compared) NearTime() bool {
 	return near(float64(c.Time[0]), float64(c.Time[1]), float64(5*time.Microsecond))
 }
 
-// near reports whether two values are within a factor of 2, or differ by at most the parameter
-// little.
+// near reports whether two values are within a factor of 2, or differ by at most the parameter "little".
 func near(x, y, little float64) bool { return max(x, y) <= 2*min(x, y) || math.Abs(x-y) <= little }
 
 // Near reports whether the plan is the same and the rows and the time are near.
@@ -79,8 +78,8 @@ const NearSize = 0.1
 // changes the workload's YAML to leave them out. If a VACUUM brings the imitation's size nearer to that of
 // the database, Compare adds a VACUUM to the YAML.
 //
-// resolved is the workload's plan. The parameter keep is a path to which the imitation is copied, and must
-// not exist yet; "" means no copy.
+// resolved is the workload's plan. The parameter "keep" is a path to which the imitation is copied. No file
+// may exist there yet. If "keep" is "", there is no copy.
 func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string, tell func(what string)) (*Comparison, error) {
 	dir, err := os.MkdirTemp(w.source.dir, "imitation-")
 	if err != nil {
@@ -186,7 +185,7 @@ func (w *Workload) compare(ctx context.Context, l *loader, q *Query) (c Compared
 const mostSizes = 3
 
 // sizes returns up to mostSizes tables and indexes whose sizes differ most, the greatest difference first.
-// Each difference is more than a hundredth of the database. If the parameter whole is false, sizes omits
+// Each difference is more than a hundredth of the database. If the parameter "whole" is false, sizes omits
 // tables and indexes whose sizes are within a factor of 2.
 func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, error) {
 	found := map[string]*Size{}

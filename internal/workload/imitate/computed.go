@@ -12,7 +12,7 @@ import (
 // part is a part of the key of an index.
 type part struct {
 	column    *column // nil if the part is computed
-	generated string  // name of the generated column; "" if the part is an expression
+	generated string  // name of the part's generated column; "" if the part is an expression
 	number    int     // index of the part in the key, from 0
 }
 
@@ -59,7 +59,7 @@ func (b *builder) condition(t *table, x *index) (where, original string, args []
 	return texts[0], texts[1], args, nil
 }
 
-// computed writes expressions of a table with parameters in place of its columns.
+// computed rewrites expressions of a table: it replaces the table's columns by parameters.
 type computed struct {
 	b      *builder
 	t      *table
@@ -68,8 +68,8 @@ type computed struct {
 	nested int
 }
 
-// of returns an expression, given its tokens, with parameters in place of columns. It returns an error
-// if the values of a column cannot be parameters.
+// c.of(list) returns the expression with the tokens in "list", in which parameters replace the columns. It
+// returns an error if the values of a column cannot be parameters.
 func (c *computed) of(list []token) (string, error) {
 	if c.nested++; c.nested > 20 {
 		return "", fmt.Errorf("its key is computed in more than 20 steps")

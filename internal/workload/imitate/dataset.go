@@ -53,8 +53,8 @@ func (d *dataSet) add(g generated) string {
 	return g.name
 }
 
-// help adds a hidden column for the column c, and returns its name. The name is that of c with the
-// given suffix. It is changed if a column in avoid has this name.
+// help adds a hidden column for the column c, and returns its name. The name is the name of c with the given
+// suffix. If a column in the parameter "avoid" already has this name, help changes the name.
 func (d *dataSet) help(c *column, suffix string, g generated, avoid []*column) string {
 	g.name, g.hidden = identifierOf(c.name)+"_"+suffix, true
 	for slices.ContainsFunc(avoid, func(c *column) bool { return strings.EqualFold(c.name, g.name) }) {
@@ -126,8 +126,9 @@ func (b *builder) fill(d *dataSet, t *table, more bool) {
 	}
 }
 
-// boxes adds the columns of an R-tree's rows to a data set. The rows are points. In a box of random numbers,
-// the upper bound could be less than the lower bound, which an R-tree refuses.
+// boxes adds the columns of an R-tree's rows to a data set. Each row is a point: a box whose upper and lower
+// bounds are equal. If both bounds were random numbers, the upper bound could be less than the lower one,
+// which an R-tree refuses.
 func (b *builder) boxes(d *dataSet, t *table, more bool) {
 	b.note("table %s: its boxes are points", t.name)
 	points := b.dictionaries["points "+t.name]

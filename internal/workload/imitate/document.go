@@ -185,8 +185,7 @@ type documentWriter struct {
 	present float64
 }
 
-// object appends the format of an object. The names of the hidden columns begin with the parameter
-// name.
+// object appends the format of an object. The names of the hidden columns begin with the parameter "name".
 func (w *documentWriter) object(name string, o *objectStats) {
 	w.format += "{"
 	begin := len(w.format)

@@ -10,8 +10,8 @@ import (
 // intervals is the number of intervals, of equal probability, that describe a distribution.
 const intervals = 16
 
-// column adds the generator of a column to the data set d of table t. If more is true, the rows of d are
-// inserted after the imitation has been loaded.
+// column adds the generator of a column to the data set d of table t. The parameter "more" is true if the
+// rows of d are inserted after the imitation has been loaded.
 func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	st := &c.stats
 	present := st.present()
@@ -36,8 +36,8 @@ func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	d.add(g)
 }
 
-// serial returns the generator of low, low + step, low + 2 * step and so on. If more is true, the first value
-// is the one after those of the loaded rows.
+// serial returns the generator of low, low + step, low + 2 * step and so on. If the parameter "more" is true,
+// the first value is the value after that of the last loaded row.
 func (t *table) serial(low, step int64, more bool) generated {
 	first := fmt.Sprint(low)
 	if more {
@@ -69,7 +69,8 @@ func (b *builder) mixed(d *dataSet, t *table, c *column, more bool) {
 	d.add(generated{name: c.name, kind: "coalesce", value: "[" + strings.Join(of, ", ") + "]"})
 }
 
-// class returns the generator of those values of a column that have the given class, such as ints.
+// class returns a generator for a part of a column's values: the values of the given storage class, such as
+// ints.
 func (b *builder) class(d *dataSet, t *table, c *column, class int, more bool) generated {
 	st := &c.stats
 	s := &st.class[class]
@@ -119,7 +120,7 @@ func fewOf[T any](c *column) (values []T) {
 	return values
 }
 
-// call notes that a value of the column is replaced in the workload. The parameter name is the replacement.
+// call notes that a value of the column is replaced in the workload. The parameter "name" is the replacement.
 func (c *column) call(value, name string) {
 	if c.names == nil {
 		c.names = map[string]string{}

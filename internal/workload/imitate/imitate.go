@@ -60,8 +60,8 @@ type builder struct {
 	vocabularies map[*column]string
 	numbers      map[string]string
 	renamed      map[string]string  // names of indexes in the workload, by their name in the database, where the two differ
-	parameters   map[*column]string // parameters of queries, by the column that they are compared with
-	words        map[*column]string // parameters that are words of a column's texts
+	parameters   map[*column]string // parameters of queries, by the column that a query compares with the parameter
+	words        map[*column]string // parameters of full-text queries, by the column whose texts contain the parameter's values as words
 	inserts      string
 	reads        string
 	checks       []check           // CHECK constraints of the workload
@@ -198,8 +198,8 @@ func (b *builder) unused(name string) string {
 	return free
 }
 
-// scaled returns how many rows a table has in the workload at the full scale. rows is its number
-// of rows in the database.
+// scaled returns how many rows a table has in the workload at the full scale. The parameter "rows" is its
+// number of rows in the database.
 func (b *builder) scaled(rows int64) int64 {
 	if rows < small && b.share < 1 {
 		return rows

@@ -58,10 +58,11 @@ func (w *Workload) tryQuick(ctx context.Context) error {
 	return w.tryInserts(ctx, l, workload.Quick, !violated)
 }
 
-// tryInserts tries the triggers and insert phases of the workload. It removes from the workload those that
-// fail, and writes the workload again. It tries them in the database of l, which contains the imitation at
-// the given scale, and leaves that database unchanged. If checked is true, the database has no CHECK
-// constraints that the workload lacks, and enforces those that it has.
+// tryInserts tries the triggers and insert phases of the workload. It removes the failing triggers and phases
+// from the workload, and writes the workload again. It tries them in the database of l, which contains the
+// imitation at the given scale, and leaves that database unchanged. If the parameter "checked" is true, the
+// database has only CHECK constraints that the workload has, too, and tryInserts makes the database enforce
+// them.
 func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, checked bool) error {
 	// The database was loaded without a journal, but rolling back needs one.
 	if _, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = memory"); err != nil {

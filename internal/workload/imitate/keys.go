@@ -29,7 +29,7 @@ func (b *builder) pickable(c *column) bool {
 // target returns the column that a column of a foreign key refers to.
 func (c *column) target() *column { return c.foreign.to[slices.Index(c.foreign.columns, c)] }
 
-// of returns the column as "set.column", in YAML.
+// c.of(set) returns the name of the column in the given data set as the YAML text "set.column".
 func (c *column) of(set string) string {
 	if identifierOf(c.name) == c.name {
 		return set + "." + c.name
@@ -87,8 +87,9 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 
 // part returns the generator of a column of t.parts. The generator picks the column's values from the data
 // set that b.keys(t) adds. In that data set, no two rows are equal. Rows that are equal in all columns except
-// the last are consecutive, and such groups are about as large as in the database. If more is true, the
-// values of the last column come from the data set of the method domain, and no loaded row has them.
+// the last are consecutive, and such groups are about as large as in the database. The parameter "more" is
+// true for rows that are inserted after loading. For them, the values of the last column come from the data
+// set that the method "domain" returns, and differ from those of all loaded rows.
 func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	x := t.composite
 	j, last := slices.Index(t.parts(), c), len(x.columns)-1
@@ -143,8 +144,8 @@ func (b *builder) keys(t *table) string {
 }
 
 // domain returns the name, as set.column, of a column that has the possible values of column j of t.parts.
-// For a foreign key, it is the parent's column. Otherwise domain adds a data set for the column. If more is
-// true, the values in that data set occur in no loaded row.
+// For a foreign key, it is the parent's column. Otherwise domain adds a data set for the column. If the
+// parameter "more" is true, the values in that data set occur in no loaded row.
 func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
 	c := t.parts()[j]
@@ -195,7 +196,7 @@ func (b *builder) domain(t *table, j int, more bool) string {
 }
 
 // Rows that are equal in all columns of the index except the last form a group. run returns the average
-// number of rows in a group, rounded up. The parameter rows is the number of all rows.
+// number of rows in a group, rounded up. The parameter "rows" is the number of all rows.
 func (x *index) run(rows int64) int64 {
 	groups := max(1, x.different(len(x.columns)-2))
 	return (rows + groups - 1) / groups

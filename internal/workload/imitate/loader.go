@@ -89,8 +89,8 @@ var patience, patiencePerRow = 10 * time.Second, 10 * time.Millisecond
 // database may compute anything.
 var errEndless = errors.New("it takes too long: a trigger, a generated column, a constraint or an index of the database computes for seconds")
 
-// within calls do, which handles the given number of rows. It returns [errEndless] if do takes
-// much longer than usual for that many rows.
+// within calls the function "do", which handles the given number of rows. If "do" takes much longer than
+// usual for that many rows, within returns [errEndless].
 func within(ctx context.Context, begin time.Time, rows int64, do func(context.Context) error) error {
 	limited, cancel := context.WithDeadline(ctx, begin.Add(patience+time.Duration(rows)*patiencePerRow))
 	defer cancel()

@@ -57,7 +57,7 @@ func (m moment) month() moment {
 // momentStats has statistics of a column's texts. It ignores all texts after the first that is not
 // a moment of the same form as the texts before.
 type momentStats struct {
-	form moment // form of the texts: clock and zone are the same in all texts, fraction is the longest; the time has no meaning
+	form moment // form of the texts: clock and zone are those of all texts, and fraction is the longest one; the field at is not used
 	classStats
 }
 
@@ -118,7 +118,7 @@ func (b *builder) moments(d *dataSet, t *table, c *column, several, more bool) g
 	return m.written(at, func(suffix string, g generated) string { return d.help(c, suffix, g, t.columns) })
 }
 
-// written returns the generator of texts for a generator of milliseconds. help adds a hidden
+// written returns the generator of texts for a generator of milliseconds. The function "help" adds a hidden
 // column to the data set.
 func (s *momentStats) written(at generated, help func(suffix string, g generated) string) generated {
 	name := help("at", at)

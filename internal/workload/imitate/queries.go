@@ -13,7 +13,7 @@ import (
 type Query struct {
 	Phase    string
 	SQL      string // the SQL in the workload
-	original string // the SQL for the database, whose schema has other literals
+	original string // the SQL for the database, whose schema has other literals than the workload
 	table    *table // the table from whose rows the parameters are taken
 	args     []arg
 	columns  []string // types of the result's columns
@@ -30,9 +30,9 @@ type arg struct {
 // maxQueries is how many reading phases a workload has at most.
 const maxQueries = 60
 
-// queries returns queries that are typical for the schema, those of the largest tables first. It returns at
-// most maxQueries. It passes each query to compiles, which returns an error if SQLite does not compile the
-// query.
+// queries returns at most maxQueries queries that are typical for the schema. Queries of the largest tables
+// come first. It passes each query to the function "compiles", which returns an error if SQLite cannot
+// compile the query.
 func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query {
 	var list []*Query
 	taken := map[string]bool{}
@@ -275,8 +275,8 @@ func (c *column) typeOf() string {
 // and a parameter has one type.
 func (c *column) mixed() bool { return len(c.stats.present()) != 1 }
 
-// indexed reports whether SQLite finds rows by the given columns: an index of all rows begins with them, or
-// the first of them is the rowid.
+// indexed reports whether SQLite can find rows by the given columns without reading the whole table: either
+// an index of all rows begins with these columns, or the first of these columns is the rowid.
 func (t *table) indexed(columns []*column) bool {
 	return columns[0].rowid || slices.ContainsFunc(t.indexes, func(x *index) bool {
 		return x.partial == "" && x.beginsWith(columns)

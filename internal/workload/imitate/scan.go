@@ -22,8 +22,9 @@ const (
 	classes
 )
 
-// A column has few values if it has at most fewest distinct values, and if no value is a text of more than
-// longest bytes. The imitation has each value of such a column, or its replacement, as often as the database.
+// A column counts as having few values if the number of its distinct values is at most the constant "fewest",
+// and none of its texts has more bytes than the constant "longest". In the imitation of such a column, each
+// value, or its replacement, is as frequent as in the database.
 const (
 	fewest  = 30
 	longest = 100
@@ -36,7 +37,7 @@ const probes = 200
 type columnStats struct {
 	rows, nulls int64
 	class       [classes]classStats
-	few         map[any]int64 // how often each integer or text occurs; nil if there are no values, more distinct values than the constant fewest, longer texts than longest, or values of other classes
+	few         map[any]int64 // how often each integer or text occurs; nil if the column has no values, has values of other classes, or does not have few values (see fewest)
 	pairs, up   int64         // number of pairs of neighboring rows, and number of those pairs that do not descend
 	same        int64         // number of pairs of neighboring rows with equal values
 	last        any

@@ -65,7 +65,7 @@ type index struct {
 	groups  []distinct // distinct values of the first column, of the first two columns, …
 	changes []int64    // for each of groups, the number of rows in which it differs from the row before
 	last    []uint64   // the hashes of groups for the row before
-	sibling bool       // generated rows satisfy this index, because they satisfy the table's index composite
+	sibling bool       // generated rows satisfy this index, because they satisfy the index in the field composite of the table
 	loose   string     // why the workload has the index without UNIQUE, or ""
 }
 
@@ -88,8 +88,8 @@ func find[T any](list []*T, is func(*T) bool) *T {
 	return nil
 }
 
-// named returns the text that replaces value, a value of the table, in the workload. It returns false if
-// nothing replaces it.
+// named returns the text that replaces a value of the table in the workload. The parameter "value" is the
+// value. If the workload does not replace it, named returns false.
 func (t *table) named(value string) (string, bool) {
 	for _, c := range t.columns {
 		if name, ok := c.named(value); ok {
@@ -99,8 +99,9 @@ func (t *table) named(value string) (string, bool) {
 	return "", false
 }
 
-// named returns the text that replaces value in the workload. value is a value of the column, or one
-// inside the JSON documents that the column holds. ok is false if nothing replaces it.
+// named returns the text that replaces a value in the workload. The parameter "value" is a value of the
+// column, or a value inside a JSON document in the column. If the workload does not replace it, the result
+// "ok" is false.
 func (c *column) named(value string) (text string, ok bool) {
 	if name, ok := c.names[value]; ok {
 		return name, true
@@ -139,7 +140,7 @@ func (s *schema) table(name string) *table {
 	return find(s.tables, func(t *table) bool { return strings.EqualFold(t.name, name) })
 }
 
-// The function all runs a query. It reads each row into dest, and then calls the function row.
+// The function "all" runs a query. It reads each row into "dest", and then calls the function "row".
 func all(ctx context.Context, db *sql.DB, query string, args, dest []any, row func() error) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -334,9 +335,9 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 	return nil
 }
 
-// origins lists the origins of indexes, as PRAGMA index_list names them, by priority: PRIMARY KEY,
-// UNIQUE, CREATE INDEX. If generated rows cannot satisfy all unique indexes, they satisfy one whose
-// origin comes first.
+// origins lists the origins of indexes, as PRAGMA index_list names them, by priority: PRIMARY KEY, UNIQUE,
+// CREATE INDEX. If generated rows cannot satisfy all unique indexes, they satisfy an index whose origin is as
+// early in this list as possible.
 var origins = []string{"pk", "u", "c"}
 
 // compose sets t.composite, the unique index of several columns that generated rows satisfy, and

@@ -111,9 +111,9 @@ func (b *builder) script(ctx context.Context, db *sql.DB) (before, after string)
 	return before, after
 }
 
-// loosened returns the SQL of a schema object without the UNIQUE constraints that generated rows
-// would violate. For each key that a table thereby loses, it also returns a CREATE INDEX,
-// and notes the index's name in b.renamed.
+// loosened returns the SQL of a schema object without the UNIQUE constraints that generated rows would
+// violate. Without such a constraint, a table has no index for its key. So loosened also returns a CREATE
+// INDEX for the key, and notes the index's name in b.renamed.
 func (b *builder) loosened(o object) (text, indexes string) {
 	text = o.sql
 	switch o.kind {

@@ -45,10 +45,10 @@ func (r *reservoir[T]) slot(size int) *T {
 // most is the largest number of distinct values that are counted one by one.
 const most = 4096
 
-// distinct counts the distinct values of a column, and measures how unequal their frequencies are.
-// If there are more values than the constant most, it estimates both to about 2 %: the number by
-// HyperLogLog (P. Flajolet and others, AofA 2007), and the sum of the squared frequencies by a
-// count sketch (M. Charikar and others, ICALP 2002).
+// distinct counts the distinct values of a column, and measures how unequal their frequencies are. If the
+// number of values is above the constant "most", it estimates both to about 2 %: the number by HyperLogLog
+// (P. Flajolet and others, AofA 2007), and the sum of the squared frequencies by a count sketch (M. Charikar
+// and others, ICALP 2002).
 type distinct struct {
 	n       int64
 	counts  map[uint64]int64
@@ -80,8 +80,7 @@ func (d *distinct) estimate(hash uint64, n int64) {
 	d.squares[other>>51] += n * (int64(other&1)*2 - 1)
 }
 
-// values returns the number of distinct values. If it is greater than the constant most, it is an
-// estimate.
+// values returns the number of distinct values. If it is greater than the constant "most", it is an estimate.
 func (d *distinct) values() int64 {
 	if d.n == 0 || d.counts != nil {
 		return int64(len(d.counts))

@@ -72,7 +72,7 @@ func (b *builder) uniqueText(d *dataSet, t *table, c *column, s *classStats, mor
 		first = "$" + t.set
 	}
 	number := generated{kind: "serial", value: first}
-	const prefix = 3 // least number of letters in front of the number that put the texts in random order
+	const prefix = 3 // least number of letters before the number; the letters put the texts in random order
 	if !ascending && s.low >= width+prefix {
 		n := d.help(c, "n", number, t.columns)
 		pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width)}, t.columns)
@@ -119,8 +119,8 @@ func (b *builder) vocabulary(c *column) string {
 // lengths in the database.
 func lengths(s *classStats) string { return lessLengths(s, 0) }
 
-// lessLengths returns lengths as the function lengths does, with each length reduced by the
-// parameter less.
+// lessLengths returns lengths as the function "lengths" does, but each length is reduced by the parameter
+// "less".
 func lessLengths(s *classStats, less int64) string {
 	if s.low == s.high {
 		return fmt.Sprint(max(0, s.low-less))

@@ -16,7 +16,7 @@ import (
 const triedRows = 200
 
 // triggers notes in b the triggers that fail for generated rows, for example because they accept only values
-// that the application writes. The result found says whether there are any. The loader's database must
+// that the application writes. The result "found" is true if there are any. The loader's database must
 // already contain the imitated tables. triggers leaves the database unchanged.
 func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
 	for _, d := range l.timedInserts() {
@@ -29,7 +29,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if together == nil || l.without(ctx, d, own) != nil { // the rows do not fail, or fail without the triggers too
+		if together == nil || l.without(ctx, d, own) != nil { // inserting the rows does not fail, or it fails without the triggers, too
 			continue
 		}
 		found = true
@@ -40,7 +40,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 				b.fails(own[i], err)
 			}
 		}
-		if len(b.failing) == failing { // none of the triggers fails without the others
+		if len(b.failing) == failing { // no trigger fails by itself, so several together must cause the failure
 			for _, o := range own {
 				b.fails(o, together)
 			}
@@ -49,7 +49,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 	return found, ctx.Err()
 }
 
-// The method without drops the given triggers, inserts rows of a data set, and rolls both back. It returns
+// The method "without" drops the given triggers, inserts rows of a data set, and rolls both back. It returns
 // the error of inserting the rows.
 func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object) error {
 	return l.undone(ctx, triggers, func(tx *sql.Tx) error { return l.rows(ctx, tx, d, 0, min(triedRows, d.Total)) })

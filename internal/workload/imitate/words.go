@@ -17,16 +17,16 @@ import (
 // Answer says how like a database its imitation is.
 type Answer struct {
 	Database   string // path of the database
-	File       string // of the workload; "" if it has none
+	File       string // file of the workload; "" if there is none
 	Kept       string // file with the imitation's database; "" if it was removed
 	Measure    string // command that measures the workload at the scale quick; "" without a file
 	Workload   *Workload
-	Comparison *Comparison // nil if they were not compared
+	Comparison *Comparison // comparison of the two; nil if they were not compared
 	Source     *Source
 }
 
-// seal is the beginning of the last line of a workload that the command "workload from" wrote. The
-// hash of the text follows.
+// seal is the beginning of the last line of a workload that the command "workload from" wrote. In this line,
+// the hash of the text follows the seal.
 const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
 
 // Sealed returns the text with a last line that has the hash of the text. [Replaceable] detects
@@ -123,7 +123,8 @@ func sizeWords(s Size) string {
 	return fmt.Sprintf("%s has %s instead of %s", s.Name, document.Megabytes(s.Bytes[1]), document.Megabytes(s.Bytes[0]))
 }
 
-// notNear lists the differences between the imitation and the database that are too large.
+// notNear lists the differences between the imitation and the database that are too large to be near, as
+// [Compared.Near] defines it.
 func notNear(w *Workload, c *Comparison) (list []string) {
 	if off := float64(c.Bytes)/w.Wanted() - 1; math.Abs(off) > NearSize {
 		what := fmt.Sprintf("the size, by %+.1f%%", 100*off)
@@ -157,7 +158,7 @@ func notNear(w *Workload, c *Comparison) (list []string) {
 	return list
 }
 
-// mean formats a mean number of rows.
+// meanRows formats a mean number of rows.
 func meanRows(x float64) string {
 	if x == math.Trunc(x) {
 		return strconv.FormatFloat(x, 'f', 0, 64)

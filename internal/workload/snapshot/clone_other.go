@@ -4,5 +4,5 @@ package snapshot
 
 import "os"
 
-// clone returns false: on this system a copy cannot share the original's blocks.
+// clone returns false, because on this system a copy cannot share the original's blocks.
 func clone(*os.File, string) bool { return false }

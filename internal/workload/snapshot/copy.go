@@ -108,8 +108,9 @@ func copyQuiet(ctx context.Context, path, to string, pause time.Duration) (sum s
 	return "", fmt.Errorf(`%w: try again later, or name a copy: sqlite3 "%s" "VACUUM INTO 'copy.db'"`, err, strings.ReplaceAll(filepath.Base(path), `"`, `\"`))
 }
 
-// settled is the least time between the last write to a file and its copy. The clocks of file
-// systems are coarse, so a second write within one tick would go unnoticed.
+// settled is the least time between the last write to a file and the copy of the file. File systems record
+// the time of a write with a coarse clock, so another write within the same tick of that clock would not be
+// noticed.
 const settled = 50 * time.Millisecond
 
 func copyOnce(ctx context.Context, path, to string) (string, error) {
@@ -144,9 +145,10 @@ func copyOnce(ctx context.Context, path, to string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// With a write-ahead log, only checkpoints write the database file. Transactions are
-	// appended to the log until it starts again with new salts in its header. Frames that were
-	// not copied completely have wrong checksums, so SQLite ignores them.
+	// With a write-ahead log, only checkpoints write the database file. Transactions are appended to the log.
+	// When the log starts again from its beginning, its header gets new salts. So the copy is right if
+	// neither the database file nor the log's header has changed. The last frames of the log may be
+	// incomplete in the copy, but then their checksums are wrong, and SQLite ignores them.
 	if after, _ := os.Stat(path); !same(before, after) || !bytes.Equal(log, again) {
 		return "", busyError("a program writes to it faster than it can be copied")
 	}
@@ -198,9 +200,9 @@ func copyFile(ctx context.Context, from, to string) (string, error) {
 	return Write(ctx, io.NewSectionReader(f, 0, size), to, false)
 }
 
-// used returns the size of a database without the bytes after its pages, and the whole size of
-// any other file. SQLite ignores bytes after the pages, which could be a hole of any size. See
-// https://www.sqlite.org/fileformat2.html#in_header_database_size.
+// used returns how many bytes of a file must be copied. For a database, these are its pages: SQLite ignores
+// bytes after the pages, which could be a hole of any size. For any other file, it is the size of the file.
+// See https://www.sqlite.org/fileformat2.html#in_header_database_size.
 func used(f *os.File) (int64, error) {
 	fi, err := f.Stat()
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package snapshot
 
-// room returns -1: on this system it does not know how many bytes a directory has room for.
+// room returns -1, because on this system the free space is not determined.
 func room(string) int64 { return -1 }

@@ -66,7 +66,7 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 	return lists, err
 }
 
-// rowsOn does the work of [Snapshot.Rows] on a connection. public removes private values from
+// rowsOn does the work of [Snapshot.Rows] on a connection. The function "public" removes private values from
 // an error.
 func rowsOn(ctx context.Context, conn *sql.Conn, query string, columns []driver.ColumnType, public func(error) error) ([][]json.RawMessage, error) {
 	names, err := Columns(ctx, conn, query)

@@ -103,8 +103,8 @@ func files(path string) []fs.FileInfo {
 	return list
 }
 
-// same reports whether x and y, two observations of one path, show the same unchanged file, or both
-// show none.
+// same reports whether the file at a path has not changed between two observations, x and y. It returns true,
+// too, if there was no file either time.
 func same(x, y fs.FileInfo) bool {
 	if x == nil || y == nil {
 		return x == nil && y == nil
@@ -167,7 +167,7 @@ func checkpoint(ctx context.Context, path string) error {
 	return nil
 }
 
-// address returns a path as a URI for SQLite. query has the URI's parameters.
+// address returns a path as a URI for SQLite. The parameter "query" has the URI's parameters.
 func address(path, query string) string {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query}
 	return u.String()
@@ -251,8 +251,8 @@ func (s *Snapshot) Close() error {
 
 // Copy copies the snapshot for one trial. If share is true and the file system can do it, the copy shares the
 // snapshot's blocks. Then the first write to each block takes longer. If sync is true, a copy that shares no
-// blocks is on the disk when Copy returns. In any case, Copy computes the SHA-256 of the bytes. It returns an
-// error if the snapshot no longer has the bytes that it had when it was taken.
+// blocks is on the disk when Copy returns. Copy computes the SHA-256 of the copied bytes, and returns an
+// error if the snapshot has changed since it was taken.
 func (s *Snapshot) Copy(ctx context.Context, path string, share, sync bool) error {
 	sum := ""
 	var err error

@@ -67,8 +67,8 @@ func (s *Answers) alternatives() document.List {
 	return s.Recommended.Alternatives()
 }
 
-// Alternatives returns pairs of a need and the driver to use for it. If the recommended driver is
-// not the fastest, the last pair gives the reason.
+// Alternatives returns pairs of a need and the driver to use for it. If the fastest driver is not
+// recommended, the last pair says why.
 func (s *Answers) Alternatives() [][2]string {
 	return document.Map(s.alternatives(), func(i document.Item) [2]string { return [2]string{i.Label, i.Text} })
 }

@@ -27,7 +27,7 @@ type Bar struct {
 	Value, Low, High float64
 
 	// Text is the text right of the bar, such as the value with its ±. If it is "", the value is
-	// written, in a Forest with the verdict.
+	// written instead; a Forest also writes the verdict.
 	Text string
 
 	// Reason says why the row has no rank or no value; "" if it has both. A row with a reason is
@@ -236,8 +236,8 @@ type rowWords struct {
 }
 
 // columns has the positions of the parts of a row, from left to right: rank, look, name, plot,
-// text, tie. In a narrow picture, all but the plot are above the bar: in one line, or in two
-// if a name would have to be cut.
+// text, tie. In a narrow picture, all parts except the plot are above the bar: in one line, or in
+// two lines if a name would have to be cut.
 type columns struct {
 	narrow, twoLines                 bool
 	ranks, looks, names, texts, ties float64 // widths in pixels

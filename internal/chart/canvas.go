@@ -78,8 +78,9 @@ type canvas struct {
 	notes         []string
 }
 
-// newCanvas returns a canvas that is width pixels wide, limited to widths that a chart can be drawn
-// in, with its title, and the y below the title. If width is not above 0, it is [Page].
+// newCanvas returns a canvas with its title, and the y below the title. The canvas is width pixels
+// wide, within the least and greatest width of a chart. If width is not above 0, the canvas is
+// [Page] pixels wide.
 func newCanvas(title string, width int) (*canvas, float64) {
 	if width <= 0 {
 		width = Page
@@ -129,7 +130,7 @@ func (c *canvas) label(t textShape, most float64) {
 	}
 }
 
-// mostLines is the number of lines of a text that remain separate lines in a tip.
+// mostLines is the greatest number of lines of a text that remain separate lines in a tip.
 const mostLines = 20
 
 // mark draws shapes that show one datum, by calling draw. The tip is shown when the user

@@ -34,18 +34,18 @@ func WriteSVG(w io.Writer, c Chart) error {
 	return writeSVG(w, c.draw("", 0))
 }
 
-// WriteInline writes a chart as an <svg> element of an HTML page. All ids in it begin with id,
-// which must be unique in the page. Colors are custom properties of CSS, which the page must set
-// (see [Properties]). The page may also set the property --chart-font. If that font is much wider
-// than Arial, labels may overlap. The element contains neither style nor script, so that a page may
-// forbid both.
+// WriteInline writes a chart as an <svg> element of an HTML page. All ids in it begin with the
+// parameter "id", which must be unique in the page. Colors are custom properties of CSS, which the
+// page must set (see [Properties]). The page may also set the property --chart-font. If that font
+// is much wider than Arial, labels may overlap. The element contains neither style nor script, so
+// that a page may forbid both.
 //
 // Each mark can be focused, and is an <a> if its datum has a Link. The Tab key reaches only the
 // first mark; the page's script must move the focus to the others. A mark has the attributes
-// aria-label and data-tip. data-tip has the lines of the tip, separated by newlines. aria-label has
-// the same lines, separated by a comma and a space, or more; if it has no more, data-tip is "". The
-// <svg> element has the role img, or group if it has marks, since nothing in an image can be
-// focused.
+// aria-label and data-tip. data-tip has the lines of the tip, separated by newlines. aria-label
+// has the same lines, separated by a comma and a space, and sometimes further text. If aria-label
+// has no further text, data-tip is "". The <svg> element has the role img or, if it has marks, the
+// role group, because nothing in an image can be focused.
 func WriteInline(w io.Writer, c Chart, id string) error {
 	return writeInline(w, c.draw("", 0), id)
 }

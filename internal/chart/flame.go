@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Stack is a chain of functions, of which each calls the next, with its weight, such as CPU
-// time.
+// Stack is a chain of functions, in which each function calls the next one. It has a weight, such
+// as CPU time.
 type Stack struct {
 	Frames []Frame // the outermost function first
 	First  float64
@@ -24,8 +24,8 @@ type Frame struct {
 	Group string   // decides the color
 }
 
-// Flame is a flame graph: a box for each function, as wide as the weight of the function and
-// the functions that it calls, which are drawn above it. See
+// Flame is a flame graph. It has a box for each function. The box is as wide as the weight of the
+// function together with the functions that it calls, whose boxes are above it. See
 // https://www.brendangregg.com/flamegraphs.html.
 type Flame struct {
 	Stacks []Stack
@@ -45,8 +45,8 @@ type Flame struct {
 	Format func(float64) string
 
 	// First and Second are the names of the compared sides, such as two drivers. If Second is not
-	// "", the graph shows the difference. Then a box is as wide as the weights of both sides
-	// together. It is redder the more the second side weighs, and bluer the less.
+	// "", the graph shows the difference: a box is as wide as the weights of both sides together.
+	// The more the second side weighs, the redder the box; the less it weighs, the bluer.
 	First, Second string
 }
 

@@ -23,7 +23,7 @@ type Heat struct {
 // Cell is a cell of [Heat].
 type Cell struct {
 	Value  float64 // the ratio
-	Reason string  // why there is no value, or no reliable one; then the cell is hatched
+	Reason string  // why there is no value, or no reliable value; a cell with a reason is hatched
 	Tip    string
 	Link   string
 }
@@ -49,7 +49,7 @@ func (h *Heat) text(d *Cell) string {
 }
 
 // mostRatio limits the ratio to which [Heat.strongest] gives the strongest color. Greater ratios
-// then have the same color. For ratios below 1, the limit is the reciprocal of mostRatio.
+// have the same color. For ratios below 1, the limit is the reciprocal of mostRatio.
 const mostRatio = 5
 
 // strongest returns the logarithm of the ratio that has the strongest color. It is limited in

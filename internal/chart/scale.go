@@ -156,7 +156,7 @@ func (s scale) ticks(n int, binary bool) []float64 {
 	return list
 }
 
-// logTicks returns at most n round values: powers of a base, or multiples of these.
+// logTicks returns at most n round values: powers of a base, or multiples of such powers.
 func (s scale) logTicks(n int, binary bool) []float64 {
 	base, multiples := 10.0, [][]float64{{1, 1.5, 2, 3, 4, 5, 7}, {1, 2, 5}, {1, 3}, {1}}
 	if binary {

@@ -14,7 +14,7 @@ type Sum struct {
 	Look   Look      // drawn before the name; the zero Look is not drawn
 	Values []float64 // a value for each of Stacks.Parts, in the same order; no value may be negative
 	Text   string    // text right of the bar; if it is "", the sum is written
-	Reason string    // why the row has no values; "" if it has
+	Reason string    // why the row has no values; "" if it has values
 	Tip    string
 	Link   string
 }

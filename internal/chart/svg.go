@@ -15,7 +15,7 @@ type svg struct {
 	out    strings.Builder
 	inline bool
 	used   map[string]string // only for files: the dark color of each class that is used
-	stops  bool              // only inline: whether a mark was written that the Tab key reaches
+	stops  bool              // only inline: whether a mark that the Tab key reaches was already written
 }
 
 // fonts are the fonts of text in SVG files. Their letters are about as wide as the letters of the

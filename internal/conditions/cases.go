@@ -16,7 +16,8 @@ import (
 )
 
 // CasesOf lists each case's samples in the given tables, and the settings that the case's worker
-// read back from its connections. Without tables, it lists only the settings. If intervals is true, it also lists the intervals of the medians.
+// read back from its connections. Without tables, it lists only the settings. If intervals is
+// true, it also lists the intervals of the medians.
 func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Details {
 	var body document.Document
 	for _, o := range outcomes {
@@ -184,8 +185,9 @@ func Changed(c *result.Case) string {
 
 const maxSampleRows = 100
 
-// ReadLater is about cases that were refused for settings that connections read back later, after
-// they had been opened. It lists these settings. It returns nil if there is no such case.
+// ReadLater lists cases that were refused during a trial because their connections, which had been
+// opened correctly, later read back wrong settings. The list shows only these settings. ReadLater
+// returns nil if there is no such case.
 func ReadLater(outcomes []*stats.Outcome) document.Document {
 	differ := driver.Settings{}
 	for _, o := range outcomes {

@@ -73,7 +73,7 @@ func harmful(a *stats.Analysis, outcomes []*stats.Outcome, use defects.Use) Harm
 	h := Harmful{}
 	for _, o := range outcomes {
 		if h[o.Case.Driver] != nil {
-			continue // another case of the driver
+			continue // the driver's defects are known from another case
 		}
 		known, _ := KnownDefects(a, o)
 		for _, d := range known {

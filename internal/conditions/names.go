@@ -76,8 +76,8 @@ func revision(build map[string]string) string {
 	return v
 }
 
-// SQLiteVersion returns the version of SQLite that the case's proof reports, or [document.Absent]
-// if there is no proof.
+// SQLiteVersion returns the version of SQLite that the case's worker reported, or
+// [document.Absent] if it reported none.
 func SQLiteVersion(o *stats.Outcome) string {
 	if p := o.Proof(); p != nil {
 		return p.SQLiteVersion

@@ -44,8 +44,8 @@ func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, 
 
 // ProvenSettings lists the settings that the connections of the given cases read back, with the
 // changes that a phase made. The result "same" has the settings that are equal in all cases, as
-// name=value. The result differing has the other settings, and says which drivers have which value.
-// Settings that a workload or the user requested come first.
+// name=value. The result "differing" has the other settings, and says which drivers have which
+// value. Settings that a workload or the user requested come first.
 func ProvenSettings(outcomes []*stats.Outcome) (same, differing []string) {
 	var values Groups[string, driver.Settings] // by driver
 	asked, all := map[string]bool{}, driver.Settings{}

@@ -13,8 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Resumable returns the reason why a run cannot be continued on any machine, or nil. version is
-// that of this sqlite3perf. extended says that the user gives the run more time.
+// Resumable returns the reason why a run cannot be continued on any machine, or nil. The parameter
+// "version" is the version of the running sqlite3perf; "extended" says that the user gives the run
+// more time.
 func Resumable(run *result.Run, version string, extended bool) error {
 	switch {
 	case run.Merged != "":
@@ -66,7 +67,7 @@ func SameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 	return nil
 }
 
-// HookWords returns the flags with which a run had commands around its trials.
+// HookWords returns the flags for the commands that ran around each trial of a run.
 func HookWords(h *result.Hooks) string {
 	var words []string
 	for flag, command := range map[string]string{"--prepare": cmp.Or(h, &result.Hooks{}).Prepare, "--cleanup": cmp.Or(h, &result.Hooks{}).Cleanup} {

@@ -36,7 +36,7 @@ var Losses = []struct {
 	Loss Loss
 	word string // word in a table
 	Of   string // says what the settings of the fastest row can lose
-	Only string // completes "the fastest that …"; it is used for the fastest row among those that lose less than the fastest row of all
+	Only string // completes "the fastest that …", for a row that can lose less than the fastest row
 }{
 	{LoseDatabase, "database", "can lose the database", ""},
 	{LoseRarely, "rarely", "can lose the database, if very rarely", "can lose the database only very rarely"},
@@ -65,7 +65,7 @@ var risky = []struct {
 	{driver.Settings{"journal_mode": "truncate", "synchronous": "normal"}, LoseRarely, rarely},
 	{driver.Settings{"journal_mode": "persist", "synchronous": "normal"}, LoseRarely, rarely},
 	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, "the last transactions can be lost (the database stays intact)" + crash},
-	// The removal of the journal is the commit, and only synchronous=extra syncs the directory after it.
+	// Removing the journal is the commit. Only synchronous=extra syncs the directory after that.
 	{driver.Settings{"journal_mode": "delete", "synchronous": "full"}, LoseLast, "the last commit can be lost if the power fails just after it; the database stays intact"},
 	{driver.Settings{"queued_writes": "on"}, LoseCommits, "writes that a node has acknowledged but not yet done are lost if it ends; the database stays intact"},
 	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},
@@ -74,7 +74,7 @@ var risky = []struct {
 // Risks returns the risks of the settings s.
 func Risks(s driver.Settings) (list []Risk) {
 	for _, k := range risky {
-		if !has(s, k.when) || k.Loss == LoseLast && s["locking_mode"] == "exclusive" { // which does not remove the journal
+		if !has(s, k.when) || k.Loss == LoseLast && s["locking_mode"] == "exclusive" { // with locking_mode=exclusive, the journal is not removed
 			continue
 		}
 		list = append(list, Risk{stats.SettingWords(k.when), k.Loss, k.text})
@@ -150,13 +150,13 @@ const (
 // It is one of the constants from [NothingLost] to [DatabaseLost].
 func Severity(s driver.Settings) int { return len(Losses) - 1 - Worst(Risks(s)) }
 
-// RunRisks lists the risks of a run's settings, and returns a caveat for each item of the list. If only some workloads have a risk, the item names
-// these workloads. If all drivers have a risk, the item says so, because then no choice of a driver
-// avoids the risk.
+// RunRisks lists the risks of a run's settings, and returns a caveat for each item of the list. If
+// only some workloads have a risk, the item names these workloads. If all drivers have a risk, the
+// item says so, because then no choice of a driver avoids the risk.
 func RunRisks(a *stats.Analysis) (l document.List, caveats []Caveat) {
 	var told Groups[Risk, string]
 	var workloads []string
-	some := map[Risk]bool{} // risks that only some drivers have, or the only driver of a group
+	some := map[Risk]bool{} // risks that only some drivers of a group have, or that occur in a group with only one driver
 	for _, g := range a.Groups {
 		var drivers Groups[Risk, string]
 		all := map[string]bool{}

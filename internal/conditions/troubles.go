@@ -40,8 +40,8 @@ func AddOnce[K, V comparable](g *Groups[K, V], k K, v V) {
 }
 
 // Troubles lists the cases of a group that have no figures, with the reasons, and then the group's
-// warnings. It leaves out cases and warnings whose codes are in told, because they are reported
-// elsewhere.
+// warnings. It leaves out cases and warnings whose codes are in the parameter "told", because they
+// are reported elsewhere.
 func Troubles(g *stats.Group, told ...string) document.Document {
 	l := append(without(g, told), GroupWarnings(g, told...)...)
 	if l == nil {
@@ -51,8 +51,8 @@ func Troubles(g *stats.Group, told ...string) document.Document {
 }
 
 // without lists the cases of a group that have no figures, with the reasons. It leaves out cases
-// whose codes are in told. It also lists phases without a sample: the case has the status OK, but
-// no trial has a sample of the phase.
+// whose codes are in the parameter "told". It also lists phases without a sample: the case has the
+// status OK, but no trial has a sample of the phase.
 func without(g *stats.Group, told []string) document.List {
 	type trouble struct{ status, why string }
 	var whose Groups[trouble, string]
@@ -76,9 +76,9 @@ func without(g *stats.Group, told []string) document.List {
 	return l
 }
 
-// GroupWarnings lists the warnings of a group, except those whose codes are in told. There is one
-// exception: if the group has no figures for the phase of a warning with the code WarningUnverified
-// or WarningIdle, the warning is listed in any case.
+// GroupWarnings lists the warnings of a group. It leaves out warnings whose codes are in the
+// parameter "told", with one exception: a warning with the code WarningUnverified or WarningIdle
+// is always listed if the group has no figures for the warning's phase.
 func GroupWarnings(g *stats.Group, told ...string) document.List {
 	names := map[int]string{}
 	var w []result.Warning

@@ -143,7 +143,7 @@ func inWords(words string) func([]result.Warning, int) string {
 }
 
 // shareOf formats the greatest share of the warnings. If no warning has a share, it returns the
-// parameter unknown.
+// parameter "unknown".
 func shareOf(ws []result.Warning, format, unknown string) string {
 	share := 0.0
 	for _, w := range ws {
@@ -202,7 +202,7 @@ func (k *Kind) Item(text string) document.Item {
 	return it
 }
 
-// IsRisk reports whether a code is that of a warning about a risk of settings.
+// IsRisk reports whether warnings with the given code are about a risk of settings.
 func IsRisk(code string) bool { return code == CaveatRisk || code == CaveatRiskLast }
 
 // WarningOf returns an item with a warning. Its text is the [Sentence] for the code and the

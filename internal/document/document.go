@@ -20,7 +20,7 @@ type Heading struct {
 	Level int // level of the heading, from 1
 	Text  string
 	Most  int    // most lines printed on a terminal; 0: all
-	Named string // the text that its address in a page is made from; "": Text
+	Named string // text that the heading's identifier in a page is made from; "" means Text
 }
 
 // Paragraph is running text.
@@ -45,7 +45,8 @@ type Form struct {
 	Rank    int    // added to Section.Rank when choosing which section gets its next shorter form
 }
 
-// Optional returns a section that is left out if there is no room for it. missing names it then.
+// Optional returns a section that is left out if there is no room for it. The parameter "missing"
+// is the section's name in the note about what is left out.
 func Optional(rank int, missing string, body ...Block) Section {
 	return Section{Rank: rank, Forms: []Form{{Body: body}, {Missing: missing}}}
 }

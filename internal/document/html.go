@@ -98,7 +98,7 @@ type rowView struct {
 }
 
 type cellView struct {
-	Pad    template.HTML // spaces before the text that align it
+	Pad    template.HTML // spaces before the text, which align the texts of a column
 	Text   string
 	Title  string // title of the cell's column
 	Right  bool

@@ -17,9 +17,8 @@ const (
 )
 
 // RenderPart writes the document d if it fits into opts.Lines lines, or if opts.Lines is 0.
-// Otherwise, or if d is nil, it writes the document in the parameter short, with its sections
-// shortened as far as necessary, followed by the commands that show more. If short is nil, it
-// shortens d instead.
+// Otherwise, or if d is nil, it writes the document "short", with its sections shortened as far as
+// necessary, followed by the commands that show more. If "short" is nil, it shortens d instead.
 func RenderPart(w io.Writer, d, short Document, opts Options) error {
 	room := max(opts.Lines, LeastLines)
 	if d != nil {

@@ -169,8 +169,8 @@ func wrap(s string, width int) []string {
 	return wrapWords(s, width, width, func(string) bool { return false })
 }
 
-// wrapWords is [wrapText] with the function whole, which reports whether a word that is wider than
-// width is kept in one piece.
+// wrapWords does the work of [wrapText] and [wrap]. The function "whole" reports whether a word
+// that is wider than width is kept in one piece.
 func wrapWords(s string, width, full int, whole func(word string) bool) (lines []string) {
 	line := ""
 	end := func() {
@@ -246,9 +246,10 @@ func (r *textRenderer) list(l List) {
 // If an item may have at most briefest lines, its short form replaces a text that needs more lines.
 const briefest = 2
 
-// short returns the text of an item or, if the text does not fit, the longest short form that fits.
-// If none fits, it returns the clauses of the shortest form that fit, or the whole form if these
-// would leave more than a third of the room empty. indent is the number of columns before the text.
+// short returns the text of an item or, if the text does not fit, the longest short form that
+// fits. If no form fits, it cuts the shortest form after the last clause that fits. If the cut
+// would leave more than a third of the room empty, it returns the shortest form uncut. indent is
+// the number of columns before the text.
 func (r *textRenderer) short(it Item, indent int) string {
 	if it.Most < 1 || it.Most > briefest {
 		return it.Text
@@ -287,9 +288,9 @@ func (r *textRenderer) grid(g Grid) {
 	}
 }
 
-// parts divides columns into parts that fit the width of the output. The parameter keep has the
-// indexes of the columns. Each part begins with the columns that name the rows, or with the first of
-// these if not all fit.
+// parts divides columns into parts that fit the width of the output. The parameter "keep" has the
+// indexes of the columns. Each part begins with the columns that name the rows. If there is no
+// room for all of these, it begins with only the first of them.
 func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	names := 0
 	for names < len(keep) && !g.Columns[keep[names]].Right && !g.Columns[keep[names]].Whole {
@@ -317,7 +318,8 @@ func (r *textRenderer) fits(g Grid, columns []int) bool {
 	return total(columns, func(k int) int { return g.least(k, r.width) }) <= r.width
 }
 
-// total returns the width of several columns. width returns the width of one.
+// total returns the width of several columns. The function "width" returns the width of one
+// column.
 func total(columns []int, width func(column int) int) int {
 	sum := -gap
 	for _, k := range columns {

@@ -420,7 +420,7 @@ func Interval(i *stats.Interval) string {
 // Share formats a fraction as a percentage with up to six significant digits.
 func Share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
 
-// States has the word for each status with which a side of a comparison has no figures.
+// States maps the status of a case without figures to the word that comparisons use for it.
 var States = map[result.Status]string{
 	result.Wrong: "wrong", result.Refused: "refused", result.Failed: "failing", result.Unavailable: "unavailable",
 	stats.NotMeasured: "not measured",
@@ -466,8 +466,8 @@ func SecondsOf(word string) func(float64) string {
 	}
 }
 
-// Ticks returns a function that formats the ticks of an axis. It calls the function in the
-// parameter format, and removes trailing zeros.
+// Ticks returns a function that formats the ticks of an axis. It formats each value with the
+// function "format" and removes trailing zeros.
 func Ticks(format func(float64) string) func(float64) string {
 	return func(v float64) string {
 		if v == 0 {
@@ -486,7 +486,8 @@ func Ticks(format func(float64) string) func(float64) string {
 	}
 }
 
-// OfSummary returns the median of a summary and the ends of its interval, which are 0 without one.
+// OfSummary returns the median of a summary and the ends of its interval. The ends are 0 if the
+// summary has no interval.
 func OfSummary(s stats.Summary) (value, low, high float64) {
 	if s.Interval == nil {
 		return s.Median, 0, 0

@@ -116,7 +116,7 @@ type Kind struct {
 	Median float64        `json:"median"`
 	Low    *float64       `json:"low,omitempty"`
 	High   *float64       `json:"high,omitempty"`
-	Ratio  *stats.Summary `json:"ratio,omitempty"` // as the field Ratio of [Cell]
+	Ratio  *stats.Summary `json:"ratio,omitempty"` // like the field Ratio of [Cell]
 	Sound  bool           `json:"best_without_harmful_defect,omitempty"`
 }
 

@@ -19,17 +19,17 @@ import (
 // Comparison is the answer to /api/v1/compare: a comparison in JSON, with warnings.
 type Comparison struct {
 	compare.JSONSides `clip:"-"`
-	SameBuilds        bool                     `json:"same_builds"`   // whether in all cells the workers of both sides proved the same library, SQLite, Go and flags
-	FirstDrivers      []string                 `json:"first_drivers"` // drivers of the first side, with the proven versions of library and SQLite
+	SameBuilds        bool                     `json:"same_builds"`   // whether in all cells the workers of both sides reported the same library, SQLite, Go and flags
+	FirstDrivers      []string                 `json:"first_drivers"` // drivers of the first side, with the versions of library and SQLite that the workers reported
 	SecondDrivers     []string                 `json:"second_drivers"`
-	Differences       []compare.SideDifference `json:"differences" most:"200"`               // differences between the sides, as the workers proved them
+	Differences       []compare.SideDifference `json:"differences" most:"200"`               // differences between the sides, as the workers reported them
 	Beware            string                   `json:"beware,omitempty"`                     // a sentence that says what else may explain the ratios
 	FirstCaveats      []conditions.Caveat      `json:"first_caveats" clip:"1000" most:"100"` // warnings of the first side's run, the worst first
 	SecondCaveats     []conditions.Caveat      `json:"second_caveats" clip:"1000" most:"100"`
 	FirstBeware       []Beware                 `json:"first_beware" clip:"1000" most:"100"` // FirstCaveats as pages show them
 	SecondBeware      []Beware                 `json:"second_beware" clip:"1000" most:"100"`
 	Started           []time.Time              `json:"started"` // when the runs of the sides began
-	Words             []string                 `json:"words"`   // the verdict on each cell as people read it, such as "probably slower"
+	Words             []string                 `json:"words"`   // the verdict on each cell in words for people, such as "probably slower"
 }
 
 // compare answers with the comparison of two runs, or of the two sides of one run that was made to
@@ -82,7 +82,8 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	return out, nil
 }
 
-// wordsOf returns the words of the answer for a cell with a ratio, and otherwise its verdict.
+// wordsOf returns the verdict on a cell in words. If the cell has a ratio, the words are more
+// precise, such as "probably slower".
 func wordsOf(x *stats.Compared) string {
 	if x.Measured() {
 		return compare.Told(x)
@@ -90,8 +91,8 @@ func wordsOf(x *stats.Compared) string {
 	return compare.Word(x.Verdict)
 }
 
-// sameBuilds reports whether in every cell the workers of both sides proved the same build: library,
-// SQLite, Go and flags.
+// sameBuilds reports whether in every cell the workers of both sides reported the same build:
+// library, SQLite, Go and flags.
 func sameBuilds(cells []*stats.Compared) bool {
 	return len(cells) > 0 && !slices.ContainsFunc(cells, func(x *stats.Compared) bool {
 		a, b := x.First.Proof(), x.Second.Proof()

@@ -359,7 +359,7 @@ type Setting struct {
 	About  string   `json:"about"`
 	Want   string   `json:"want"`             // the values that the setting accepts, in words
 	Values []string `json:"values,omitempty"` // all values, if there are few
-	Tried  []string `json:"tried,omitempty"`  // otherwise some example values, if any are known
+	Tried  []string `json:"tried,omitempty"`  // if Values is empty: some example values, if any are known
 }
 
 const notLocal = "no run can be started here: the server does not listen on a loopback address"

@@ -123,8 +123,8 @@ const (
 	mostSilence  = time.Hour
 )
 
-// living returns the IDs of the unfinished runs that are being measured now. The parameter here is
-// the ID of the run that this server is measuring, or 0 if there is none. The result always
+// living returns the IDs of the unfinished runs that are being measured now. The parameter "here"
+// is the ID of the run that this server is measuring, or 0 if there is none. The result always
 // includes that run. In each directory, living chooses as many runs as there are processes that
 // measure there, beginning with the run whose last trial ended last. If the number of processes is
 // not known, as on other machines, living guesses by the time since each run's last trial.

@@ -78,7 +78,7 @@ func tailOf(kind string) metric {
 }
 
 // metricsOf returns the metrics that a run can show. If the run has several kinds of operations,
-// these include the 99th percentile of each kind.
+// the list includes the 99th percentile of each kind.
 func metricsOf(a *stats.Analysis) []metric {
 	var kinds []metric
 	known := map[string]bool{}

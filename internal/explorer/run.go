@@ -46,9 +46,9 @@ type Run struct {
 	LeftOut   []result.LeftOut    `json:"left_out,omitempty" most:"200"`
 	Workloads []Workload          `json:"workloads"`
 	Cases     []Case              `json:"cases"`
-	Defects   []Defect            `json:"defects"`                        // known defects of the versions that the cases have proven
+	Defects   []Defect            `json:"defects"`                        // known defects of the versions that the workers reported
 	Sure      string              `json:"how_sure" clip:"2000"`           // how certain the answer is
-	Beware    []Beware            `json:"beware" clip:"1000" most:"100"`  // Caveats as all formats show them, with all noise of the machine in one warning
+	Beware    []Beware            `json:"beware" clip:"1000" most:"100"`  // Caveats in the form in which all formats show them: all warnings about a noisy machine are one warning
 	Caveats   []conditions.Caveat `json:"caveats" clip:"1000" most:"100"` // the warnings that the report shows first, the worst first
 	Warnings  []result.Warning    `json:"warnings" most:"100"`            // warnings as recorded, one for each occurrence
 	Metrics   []metric            `json:"metrics"`                        // metrics that views can show
@@ -87,8 +87,8 @@ type Case struct {
 	Phases     []string          `json:"phases"`
 	Status     result.Status     `json:"status"`
 	Reason     *protocol.Reason  `json:"reason,omitempty"`
-	Defects    []string          `json:"defects,omitempty"`         // ids of the known defects of these versions, the worst first
-	Harmful    []string          `json:"harmful_defects,omitempty"` // those of them that can lose, damage or falsify data in this workload
+	Defects    []string          `json:"defects,omitempty"`         // ids of the known defects of this library and this SQLite, the worst first
+	Harmful    []string          `json:"harmful_defects,omitempty"` // ids of the known defects that can lose, damage or falsify data in this workload
 	Trials     int               `json:"trials"`
 	BadTrials  int               `json:"bad_trials"`
 	Warnings   []result.Warning  `json:"warnings,omitempty" most:"100"` // warnings about the case and its trials; if there are many, only the first
@@ -231,13 +231,13 @@ type Samples struct {
 type Series struct {
 	Case
 	InForce driver.Settings  `json:"in_force"`            // settings at the end of the phase, with the defaults that connections read back
-	Proof   *Proof           `json:"proof,omitempty"`     // proof of a trial's worker; absent if no trial has a proof
-	Later   *result.ReadBack `json:"read_back,omitempty"` // settings that connections read back after the schema or a phase, if a trial was refused because they were not those requested; of at most maxSeries connections
+	Proof   *Proof           `json:"proof,omitempty"`     // what the worker of a trial reported; absent if no worker reported anything
+	Later   *result.ReadBack `json:"read_back,omitempty"` // settings that connections read back after the schema or a phase, if a trial was refused because they differed from the requested settings; of at most maxSeries connections
 	Samples []Sample         `json:"samples"`
 	More    int              `json:"more,omitempty"` // number of samples that are left out because there are too many
 }
 
-// Proof has the versions, options and settings that a worker reported of itself.
+// Proof has the versions that a worker reported, and the settings that its connections read back.
 type Proof struct {
 	SQLite      string            `json:"sqlite"`
 	SourceID    string            `json:"source_id,omitempty"`

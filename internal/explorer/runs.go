@@ -41,8 +41,8 @@ type List struct {
 
 	Runs []Listed `json:"runs"`
 
-	// Runs can be filtered by these: all drivers and workloads of the store, sorted, and states. A
-	// list has at most [maxNames] elements.
+	// Runs can be filtered by the elements of these lists: all drivers and workloads of the store,
+	// sorted, and states. A list has at most [maxNames] elements.
 	Drivers   []string `json:"drivers"`
 	Workloads []string `json:"workloads"`
 	States    []string `json:"states"`

@@ -174,7 +174,7 @@ func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error)
 	if known && p.extent == extent {
 		return p.Analysis, nil
 	}
-	if len(s.live) > maxLatest { // drop previews, because some are of runs that have ended since
+	if len(s.live) > maxLatest { // drop all analyses, because some of their runs have ended since
 		clear(s.live)
 		known = false
 	}

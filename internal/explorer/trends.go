@@ -38,7 +38,7 @@ type Start struct {
 
 // startOf returns the workload and driver that were measured most often in the same way: on the
 // same machine, with the same text of the workload and scale. If several were measured equally
-// often, it returns those of the newest run. It returns nil if no run has ended.
+// often, it returns the workload and driver of the newest run. It returns nil if no run has ended.
 func startOf(entries []store.Entry) *Start {
 	type key struct{ workload, driver, hash, scale, host string }
 	count := map[key]int{}
@@ -93,7 +93,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 		Workloads: distinct(entries, func(e *store.Entry) []string { return e.Workloads })}
 	if workload == "" || len(drivers) == 0 {
 		t.Start = startOf(entries)
-		return t, nil // without series, only the choices
+		return t, nil // without series; the answer only says what the user can choose
 	}
 	var of []*store.Entry
 	for i := range entries {

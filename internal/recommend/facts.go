@@ -56,8 +56,8 @@ type Candidate struct {
 	Failed     int64 `json:"failed,omitempty"`     // number of failed operations in mixes and servers
 
 	// Replayed is how many of the failed operations were replayed events that violated a
-	// constraint. The cause is the replay, not the driver: the rows differ from those of the
-	// recording.
+	// constraint. The cause is the replay, not the driver: the database does not have the same
+	// rows as when the events were recorded.
 	Replayed int64 `json:"failed_in_replay,omitempty"`
 
 	Errors []protocol.ErrorCount `json:"errors,omitempty"`
@@ -125,7 +125,7 @@ func (c *Candidate) Falsifying() (list []defects.Defect) {
 type Pair struct {
 	First  int           `json:"first"`
 	Second int           `json:"second"`
-	Time   stats.Summary `json:"time"` // time of the second candidate divided by that of the first
+	Time   stats.Summary `json:"time"` // time of the second candidate divided by the time of the first
 	Told   bool          `json:"told"` // the times of the two candidates differ significantly
 
 	// Further estimates after how many more rounds the difference will be significant, or certainly
@@ -149,7 +149,7 @@ func (p *Pair) settled() bool {
 type Lead struct {
 	Cell  stats.TableName `json:"cell"`
 	Name  string          `json:"name"`
-	Ratio stats.Summary   `json:"ratio"` // time of the second-fastest candidate divided by that of Name
+	Ratio stats.Summary   `json:"ratio"` // time of the second-fastest candidate divided by the time of the candidate Name
 }
 
 // FactsOf gathers the facts about the drivers of a run. It leaves out the driver a.Floor, which is
@@ -244,7 +244,7 @@ func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
 	return list
 }
 
-// candidate gathers the facts about the driver name from its outcomes.
+// candidate gathers the facts about the driver with the given name from its outcomes.
 func candidate(name string, outcomes []*stats.Outcome, use defects.Use) Candidate {
 	c := Candidate{Name: name, Info: outcomes[0].Case.Info, Status: result.OK}
 	worst := []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable, stats.NotMeasured}
@@ -304,8 +304,8 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 }
 
 // speed has the figures by which the speed of drivers is judged, by driver. The points are by
-// round. They are the overall figures of the run or, if it has none and only one table (the figures
-// of one phase), the times in this table.
+// round. They are the overall figures of the run. If the run has no overall figures and only one
+// table (the figures of one phase), they are the times in this table.
 type speed struct {
 	cells   []stats.TableName
 	points  map[string][]stats.Point

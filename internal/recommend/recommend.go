@@ -61,7 +61,7 @@ const (
 	Smaller     Advantage = "smaller"      // its binary is smaller
 	WithoutC    Advantage = "without-c"    // building it needs no C compiler
 	DatabaseSQL Advantage = "database-sql" // the driver is used through database/sql
-	FewerRisks  Advantage = "fewer-risks"  // no known defect of this candidate may do harm here, but defects of the other may
+	FewerRisks  Advantage = "fewer-risks"  // no known defect of this candidate may do harm here, but a defect of the other candidate may
 )
 
 // Reason is one advantage of the candidate Of over the candidate Over.
@@ -69,7 +69,7 @@ type Reason struct {
 	Of        string         `json:"of"`
 	Advantage Advantage      `json:"advantage"`
 	Over      string         `json:"over,omitempty"`
-	Ratio     *stats.Summary `json:"ratio,omitempty"` // time or tail latency of Over, divided by that of Of
+	Ratio     *stats.Summary `json:"ratio,omitempty"` // time or tail latency of the candidate Over, divided by that of the candidate Of
 	Own       int64          `json:"own,omitempty"`   // memory or size of Of, in bytes
 	Others    int64          `json:"others,omitempty"`
 }
@@ -94,10 +94,10 @@ type Rejection struct {
 	Message string           `json:"message,omitempty"` // error message that explains Status
 	Defects []defects.Defect `json:"defects,omitempty"`
 	Failed  int64            `json:"failed,omitempty"` // failed operations, if Cause is CauseErrors
-	Ratio   *stats.Summary   `json:"ratio,omitempty"`  // time of this candidate divided by that of the recommended one; nil if unknown
+	Ratio   *stats.Summary   `json:"ratio,omitempty"`  // time of this candidate divided by the time of the recommended candidate; nil if unknown
 
-	// AsFast is true if the cause is a status or a defect and the candidate is not clearly slower
-	// than the recommended one.
+	// AsFast is true if the cause is a status or a defect and this candidate is not clearly slower
+	// than the recommended candidate.
 	AsFast bool `json:"as_fast,omitempty"`
 }
 
@@ -113,13 +113,14 @@ const (
 	ChangeRounds Change = "rounds" // the facts are measured with more rounds, at a larger scale or on a quieter machine
 )
 
-// Overturn is a change that would overturn a recommendation, and the candidate that it favors.
+// Overturn is a change that would overturn a recommendation, and the candidate that would gain by
+// it.
 type Overturn struct {
 	Change    Change           `json:"change"`
 	For       string           `json:"for,omitempty"`
-	Advantage Advantage        `json:"advantage,omitempty"` // the needed one, if Change is ChangeNeed
+	Advantage Advantage        `json:"advantage,omitempty"` // the advantage that the user needs, if Change is ChangeNeed
 	Cell      *stats.TableName `json:"cell,omitempty"`      // the only cell that matters, if Change is ChangeCell
-	Ratio     *stats.Summary   `json:"ratio,omitempty"`     // time of For divided by that of the recommended candidate; but if Change is ChangeCell, time of the second-fastest driver in Cell divided by that of For
+	Ratio     *stats.Summary   `json:"ratio,omitempty"`     // time of the candidate For divided by the time of the recommended candidate; but if Change is ChangeCell, time of the second-fastest driver in Cell divided by the time of For
 	Own       int64            `json:"own,omitempty"`
 	Others    int64            `json:"others,omitempty"`
 
@@ -132,12 +133,12 @@ type Overturn struct {
 // Decide recommends a candidate from the facts.
 //
 // A candidate that gave a wrong answer, or none, is never recommended. A candidate with a known
-// defect that can falsify data here is recommended only if all candidates have one. Nor is a
-// candidate recommended that fails significantly more often than another. Of the remaining
-// candidates Decide recommends the fastest, if its lead is clear and large enough to matter. If
-// several are equally fast, Decide recommends one only if it is clearly better than each of them in
-// something and clearly worse in nothing. Otherwise it recommends none, because the facts cannot
-// say which advantage counts more.
+// defect that can falsify data here is recommended only if all candidates have such a defect. A
+// candidate that fails significantly more often than another is not recommended either. Of the
+// remaining candidates Decide recommends the fastest, if its lead is clear and large enough to
+// matter. If several are equally fast, Decide recommends one only if it is clearly better than
+// each of the others in something and clearly worse in nothing. Otherwise it recommends none,
+// because the facts cannot say which advantage counts more.
 func Decide(f *Facts) *Advice {
 	a, taken, sound := f.choose()
 	if taken >= 0 {
@@ -210,7 +211,7 @@ func (f *Facts) without(i int) *Facts {
 }
 
 // working returns the candidates of the list "among", without those that fail significantly more
-// often than another one of the list.
+// often than another candidate of the list.
 func (f *Facts) working(among []int) []int {
 	return unless(among, func(i int) bool {
 		return slices.ContainsFunc(among, func(j int) bool { return f.failsMore(i, j) })
@@ -263,7 +264,7 @@ func (f *Facts) slower(x, y int) bool {
 	return ok && p.Told && p.Time.Median >= 1+Matters
 }
 
-// ratio returns the ratio of y's time to x's, or nil if one of them has no figures.
+// ratio returns the time of y divided by the time of x, or nil if one of them has no figures.
 func (f *Facts) ratio(x, y int) *stats.Summary {
 	if p, ok := f.Pair(x, y); ok {
 		return &p.Time
@@ -272,7 +273,7 @@ func (f *Facts) ratio(x, y int) *stats.Summary {
 }
 
 // leaders returns the candidates of the list "among", without those that are clearly slower than
-// another one of the list. The order remains: the fastest is first.
+// another candidate of the list. The order remains: the fastest is first.
 func (f *Facts) leaders(among []int) []int {
 	return unless(among, func(y int) bool {
 		return slices.ContainsFunc(among, func(x int) bool { return x != y && f.slower(x, y) })
@@ -289,11 +290,11 @@ func unless(among []int, worse func(int) bool) []int {
 	return among
 }
 
-// hidden returns the greatest difference of times that may exist between two candidates in among,
-// according to their confidence interval. It ignores pairs whose difference is significant or
-// certainly less than Matters. untold reports whether two of the candidates have no interval, or
-// whether it is not yet clear which of them fails more often. further estimates how many more
-// rounds would show the difference.
+// hidden returns the greatest difference of times that may exist between two candidates of the
+// list "among", according to their confidence interval. It ignores pairs whose difference is
+// significant or certainly less than Matters. untold reports whether two of the candidates have no
+// interval, or whether it is not yet clear which of them fails more often. further estimates how
+// many more rounds would show the difference.
 func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	for k, x := range among {
 		for _, y := range among[k+1:] {
@@ -314,8 +315,9 @@ func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	return most, untold, further
 }
 
-// dominant returns the candidate in among that has an advantage over each of the others, if none of
-// the others has an advantage over it. It returns -1 if there is no such candidate.
+// dominant returns the candidate of the list "among" that has an advantage over each of the
+// others, if none of the others has an advantage over this candidate. It returns -1 if there is no
+// such candidate.
 func (f *Facts) dominant(among []int) int {
 	for _, x := range among {
 		if !slices.ContainsFunc(among, func(y int) bool {
@@ -356,7 +358,8 @@ func (f *Facts) advantages(x, y int) (list []Reason) {
 	return list
 }
 
-// advantagesOver lists the advantages of x over any candidate in others, each advantage once.
+// advantagesOver lists the advantages of x over any candidate of the list "others", each advantage
+// once.
 func (f *Facts) advantagesOver(x int, others []int) (list []Reason) {
 	for _, y := range others {
 		if y == x {
@@ -386,8 +389,9 @@ func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 	return list
 }
 
-// reject adds each candidate that is not in taken to a.Rejected, with the cause. The parameter "to"
-// is the index of the candidate that ratios are relative to. If it is -1, there are no ratios.
+// reject adds each candidate that is not in the list "taken" to a.Rejected, with the cause. The
+// parameter "to" is the index of the candidate that ratios are relative to. If it is -1, there are
+// no ratios.
 func (f *Facts) reject(a *Advice, to int, taken []int) {
 	for i := range f.Candidates {
 		c := &f.Candidates[i]

@@ -84,8 +84,8 @@ func (a *Advice) Names() []string {
 	return a.Among
 }
 
-// Named lists the candidates that the recommendation names: those of [Advice.Names], and those for
-// each need.
+// Named lists the candidates that are recommended at all: by the recommendation itself, as
+// [Advice.Names] lists them, and by the advice for each need.
 func (r *Recommendation) Named() []string {
 	names := r.Names()
 	for i := range r.Needs {
@@ -139,7 +139,7 @@ func (r *Recommendation) among(first Reason) (fastest, next string) {
 	switch {
 	case fastest == "" || next == "":
 	case next == withoutDefect:
-		next = " such driver" // fastest has said which drivers
+		next = " such driver" // the words in fastest have already said which drivers
 	default:
 		next = " that can be taken"
 	}
@@ -200,8 +200,8 @@ func (a *Advice) moreRounds() string {
 }
 
 // Alternatives lists the condition of the recommendation, the driver to use for each need that the
-// recommended driver does not meet, the known defects that can make it slow, and the fastest driver
-// with the reason not to use it, if it is not the recommended one.
+// recommended driver does not meet, and the known defects that can make the recommended driver
+// slow. If a driver that may be as fast was rejected, the last item says why.
 func (r *Recommendation) Alternatives() (l document.List) {
 	if r.Verdict == Conditional {
 		l = append(l, document.Item{Label: "its defects", Text: needsOf(r.Facts.named(r.Take).Falsifying()), Alarm: true})
@@ -231,7 +231,7 @@ func (r *Recommendation) Alternatives() (l document.List) {
 }
 
 // slower says how much slower the recommended candidate is than a rejected one. It returns ""
-// unless the recommended one is certainly slower.
+// unless the recommended candidate is certainly slower.
 func (r *Rejection) slower() string {
 	if i := r.Ratio.Interval; i != nil && i.High < 1 {
 		return document.SlowerBy(r.Ratio.Inverse())
@@ -239,8 +239,8 @@ func (r *Rejection) slower() string {
 	return ""
 }
 
-// need names the driver to use for a need, the next one, and the faster driver that was left out, if
-// any.
+// need names the driver to use for a need and the next driver. If a faster driver was left out, it
+// also names that driver.
 func (r *Recommendation) need(n *Need) string {
 	words := r.forNeed(n)
 	if n.WithoutC && len(n.Because) > 0 && n.Because[0].Advantage == Faster {
@@ -259,7 +259,7 @@ func (r *Recommendation) need(n *Need) string {
 // forNeed names the driver to use for a need, and compares it with the driver that is recommended
 // without the need.
 func (r *Recommendation) forNeed(n *Need) string {
-	best := r.Names()[0] // Names is not empty, because the candidates of r include those of n
+	best := r.Names()[0] // r recommends at least one driver, because the candidates of r include those of n
 	first := r.Facts.index(best)
 	if n.Verdict == Undecided {
 		return document.Or(document.Map(n.Among, func(name string) string {

@@ -36,12 +36,13 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 	return e, false
 }
 
-// addedDifference reports whether cell i is significantly faster than cell j, but by so little that
-// our own overhead may be the reason: the overhead in j may exceed the overhead in i by as much as
-// the two figures differ. Both numbers are intervals, so the smallest possible difference is
-// compared with the largest possible overhead. Versions of one driver have the same overhead.
-// difference is the smallest possible difference and own the largest possible overhead, in the unit
-// of the figures.
+// addedDifference reports whether cell i is significantly faster than cell j, but by so little
+// that our own overhead may be the reason: the overhead in j may exceed the overhead in i by as
+// much as the two figures differ. The overhead and the difference are known only as intervals, so
+// the smallest possible difference is compared with the largest possible overhead. Versions of one
+// driver have the same overhead, so addedDifference returns false for them. The results
+// "difference" and "own" are the smallest possible difference and the largest possible overhead,
+// in the unit of the figures.
 func addedDifference(t *stats.Table, i, j int) (difference, own float64, could bool) {
 	fast, slow := t.Cells[i], t.Cells[j]
 	test, ok := t.Against(j, i)

@@ -28,9 +28,10 @@ type Answers struct {
 	Caveats []conditions.Caveat `json:"caveats"`           // warnings, the worst first
 
 	// FalseDifference is the greatest probability that the run calls any row faster than another
-	// although all are equally fast. It is 0 if nothing was compared, or if the run left out slow rows.
-	// It is also 0 if the run was to end once its two sides differed: only a comparison corrects for
-	// such early judging.
+	// although all are equally fast. It is 0 if nothing was compared, or if a search for settings
+	// stopped measuring slow rows early. It is also 0 if the run compares two sides and could end
+	// as soon as they differed, because only a comparison of the sides corrects for such early
+	// judging.
 	FalseDifference float64 `json:"false_difference" jsonschema:"minimum=0,maximum=1"`
 }
 
@@ -59,8 +60,9 @@ type Ranking struct {
 	Base    string `json:"base,omitempty"` // name of the row that the ratios are relative to
 	IsFloor bool   `json:"is_floor"`       // whether Base is the floor, a row for comparison that nobody would choose
 
-	// Enough is the number of rounds that would distinguish Best from a row in Tied, if all rounds
-	// so far agree which of the two is faster. It is 0 if there is no such row.
+	// Enough is the number of rounds after which Best would differ significantly from a row in
+	// Tied, if all rounds so far agree which of the two is faster. It is 0 if there is no such
+	// row.
 	Enough int `json:"rounds_enough,omitempty"`
 
 	Rounds  int `json:"rounds"`  // fewest rounds of any row that has a rank
@@ -142,9 +144,9 @@ func eachTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 	})
 }
 
-// eachSection goes through the groups of a run. At the first group of each workload whose settings
-// or parameters vary, it calls the function side. It calls the function group with each group that
-// has its own tables.
+// eachSection goes through the groups of a run. For each workload whose settings or parameters
+// vary, it calls the function "side" once, at the workload's first group. It calls the function
+// "group" with each group that has its own tables.
 func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*stats.Group)) {
 	varied := map[string]*stats.Factorial{}
 	for _, x := range a.Factorials {
@@ -259,8 +261,8 @@ func (r *Ranking) markHarmful(harmful conditions.Harmful) {
 	}
 }
 
-// bestIsHarmful reports whether Best has a known defect that can lose or falsify data. Then Sound is
-// another row or nil.
+// bestIsHarmful reports whether Best has a known defect that can lose or falsify data. If it has
+// one, Sound is another row or nil.
 func (r *Ranking) bestIsHarmful() bool {
 	return r.Best != nil && (r.Sound == nil || r.Sound.Case != r.Best.Case)
 }
@@ -284,7 +286,7 @@ func (r *Ranking) withoutDefect() string {
 	return words + "."
 }
 
-// at returns the index of the row of a place.
+// at returns the index in r.Rows of the row that a place names.
 func (r *Ranking) at(p *Place) int {
 	return slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == p.Case })
 }
@@ -356,7 +358,8 @@ func (r *Ranking) say() {
 	}
 }
 
-// place returns row i with its ratio to row to. If to is negative, the ratio is to the base.
+// place returns a Place for the row with index i. Its ratio is relative to the row with the index
+// "to" or, if "to" is negative, to the base.
 func (r *Ranking) place(i, to int) *Place {
 	row := &r.Rows[i]
 	p := &Place{Name: row.Name, Case: row.Case, Kind: row.info.Kind, Interface: row.info.Interface, SQLite: row.sqlite}

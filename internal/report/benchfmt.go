@@ -57,7 +57,8 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	return nil
 }
 
-// benchCosts returns the metrics of the format, without those that the user did not ask for, sorted by unit.
+// benchCosts returns the metrics that have a unit in the benchmark format, sorted by unit. It
+// leaves out metrics that are measured only on request and that no sample has.
 func benchCosts(a *stats.Analysis) []result.Metric {
 	counted := func(m *result.Metric) bool {
 		return slices.ContainsFunc(a.Run.Trials, func(t result.Trial) bool {

@@ -144,9 +144,9 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	return words
 }
 
-// tooFew names the rows in tied that are probably slower than row i, because all rounds so far
-// agree which of the two is faster, and how many rounds may be enough to know. It returns "" if
-// there are none.
+// tooFew names the rows in "tied" that are probably slower than row i, and says how many rounds
+// may be enough to be sure. A row is named if all rounds so far agree which of the two is faster.
+// tooFew returns "" if there are no such rows.
 func (r *Ranking) tooFew(i int, tied []int) string {
 	var pairs []stats.Pair
 	var rows []int
@@ -182,7 +182,8 @@ func (r *Ranking) names(rows []int) string {
 	return document.AndOthers(names)
 }
 
-// timed returns the name of row i, then note, then its time compared with the time of row other.
+// timed returns the name of row i, then the text in "note", then the time of row i compared with
+// the time of the row with the index "other".
 func (r *Ranking) timed(i, other int, note string) string {
 	if r.tied(other, i) {
 		return r.Rows[i].Name + note + ", as fast as " + r.Rows[other].Name

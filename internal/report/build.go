@@ -43,8 +43,8 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	return append(d, conditions.DriverNotes(a)...)
 }
 
-// orderNote names the drivers that a table lists after the base although their ratio to the base is
-// below 1. The table is ordered by medians.
+// orderNote names the drivers that a table lists after the base although their ratio to the base
+// is below 1. That can happen because the table is ordered by medians, not by ratios.
 func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	var words []string
 	for _, c := range measured[t.Base+1:] {
@@ -185,8 +185,8 @@ func group(a *stats.Analysis, g *stats.Group, h document.Hints) document.Documen
 	return append(d, conditions.ReadLater(g.Outcomes)...)
 }
 
-// unverifiedIn returns the messages of some cells' warnings about a phase: the warnings with the
-// code WarningUnverified. It leaves out duplicates.
+// unverifiedIn returns the messages of the cells' warnings with the code WarningUnverified about a
+// phase, without duplicates.
 func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	var list []string
 	for _, c := range cells {

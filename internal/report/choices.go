@@ -13,7 +13,7 @@ type Choice struct {
 	DatabaseSQL bool     `json:"database_sql"` // the driver is used through database/sql
 	WithoutCgo  bool     `json:"without_cgo"`  // the driver needs no C compiler
 	Place                // the chosen driver; its ratio is relative to the recommended driver, and absent if the two are tied
-	Tied        []string `json:"tied,omitempty"` // drivers that also meet the need, if the facts do not decide between them
+	Tied        []string `json:"tied,omitempty"` // other drivers that meet the need, if the facts do not decide between them and the chosen driver
 }
 
 // recommended returns which driver of a run to take. It returns nil if the run compared no drivers,
@@ -58,7 +58,8 @@ func (s *Answers) choices(a *stats.Analysis) (list []Choice) {
 	return list
 }
 
-// alternatives lists the driver to use for each need, and the reason not to use the fastest one.
+// alternatives lists the driver to use for each need, and the reason not to use the fastest
+// driver.
 func (s *Answers) alternatives() document.List {
 	if s.Recommended == nil {
 		return nil
@@ -66,8 +67,8 @@ func (s *Answers) alternatives() document.List {
 	return s.Recommended.Alternatives()
 }
 
-// Alternatives returns pairs of a need and the driver to use for it. The last pair gives the
-// reason not to use the fastest driver, if the recommended one is another.
+// Alternatives returns pairs of a need and the driver to use for it. If the fastest driver is not
+// recommended, the last pair says why.
 func (s *Answers) Alternatives() [][2]string {
 	return document.Map(s.alternatives(), func(i document.Item) [2]string { return [2]string{i.Label, i.Text} })
 }

@@ -122,8 +122,9 @@ func fields[T any](part func(csvRow) *T, names ...string) (list []csvColumn) {
 	return list
 }
 
-// These functions return the parts of a line, or nil if the line does not have the part. The line
-// of an operation has no sample, so that a phase's figures are not counted twice.
+// These functions return the parts of a line, or nil if the line does not have the part. A line
+// about the latency of one operation has no sample, because otherwise programs would count the
+// figures of a phase twice.
 
 func (r csvRow) ofCase() *result.Case        { return r.outcome.Case }
 func (r csvRow) ofTrial() *result.Trial      { return r.trial }

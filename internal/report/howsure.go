@@ -11,8 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// HowSure says how certain the answer of a run is: how many rounds it rests on, whether another row
-// may be faster than the first one, and how exact the ratios are. It is the same text in every format.
+// HowSure says how certain the answer of a run is: how many rounds it is based on, whether another
+// row may be faster than the first one, and how exact the ratios are. The text is the same in
+// every format.
 func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	if a.Run.Compares != nil && opts.Study == nil {
 		c := stats.CompareRun(a)
@@ -66,7 +67,7 @@ func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	return it
 }
 
-// first returns the ranking that the answer of a run rests on: the ranking of the summary or,
+// first returns the ranking that the answer of a run is based on: the ranking of the summary or,
 // without a summary, of the only table in which a row has a rank. It returns nil if there is no
 // such ranking.
 func (s *Answers) first() (first *Ranking) {
@@ -84,8 +85,8 @@ func (s *Answers) first() (first *Ranking) {
 	return first
 }
 
-// another says how sure it is that no other row is faster than the recommended driver or, if none is
-// recommended, than the best row of a ranking.
+// another says how sure it is that the recommended driver is the fastest. If no driver is
+// recommended, it says how sure it is that the best row of the ranking "first" is the fastest.
 func (s *Answers) another(a *stats.Analysis, first *Ranking) string {
 	all := rounds(a)
 	if s.Recommended == nil {
@@ -136,8 +137,8 @@ func (c *cells) words() string {
 	return fmt.Sprintf("%d of %d cells, slower in %s", c.faster, c.n, slower)
 }
 
-// cellByCell compares a driver with another one in each cell, because a driver that is faster over all
-// cells need not be faster in each. The command compare finds the same differences.
+// cellByCell compares a driver with another driver in each cell, because a driver that is faster
+// over all cells need not be faster in each cell. The command compare finds the same differences.
 func cellByCell(a *stats.Analysis, driver, than string) (c cells) {
 	for _, x := range stats.CompareDrivers(a, than, driver, stats.UsualMargin).Cells {
 		if x.InRun == nil {
@@ -214,8 +215,8 @@ func (r *Ranking) agreed(t stats.Test, all int) string {
 	return fmt.Sprintf("%d of %s", n, document.Counted(int64(t.N), "round"))
 }
 
-// equals returns a formatted probability after an equals sign, unless it begins with a sign itself,
-// as in "<0.001".
+// equals puts an equals sign before a formatted probability. It returns a probability that begins
+// with another sign, such as "<0.001", unchanged.
 func equals(p string) string {
 	if strings.HasPrefix(p, "<") {
 		return p
@@ -223,12 +224,12 @@ func equals(p string) string {
 	return "=" + p
 }
 
-// rough is a share of a ratio or time. If an interval reaches further than that, the figures are
-// called rough.
+// rough is the greatest spread of figures that are not called rough. A spread is the distance from
+// a figure to the farther end of its interval, divided by the figure.
 const rough = 0.25
 
-// exactness says how far the widest interval of the rankings reaches from its ratio. If the rankings
-// have no ratios, it says that for their times. It returns "" if there is no interval.
+// exactness returns a sentence with the largest spread of all ratios in the rankings. If the
+// rankings have no ratios, it uses the times instead. It returns "" if there is no interval.
 func exactness(list []Ranking) string {
 	what, most := "", 0.0
 	add := func(kind string, s *stats.Summary) {

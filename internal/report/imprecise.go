@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// ImpreciseHeading is how the heading of the list of a run's imprecise figures begins.
+// ImpreciseHeading is the beginning of the heading above the list of a run's imprecise figures.
 const ImpreciseHeading = "Imprecise figures"
 
 // imprecise has the figures of a run's cells that are less precise than the run asks for.
@@ -81,9 +81,10 @@ func impreciseOf(a *stats.Analysis) imprecise {
 	return u
 }
 
-// onePerRow returns, for each case and phase, the least precise figure: one that is not settled or,
-// if that does not decide, the one with the widest interval. A case whose settings are shown side
-// by side with others has two figures: one in its own table, and one in the common table.
+// onePerRow returns the least precise figure of each case and phase: a figure that is not precise
+// enough rather than one that is, and otherwise the figure with the widest interval. A case whose
+// settings are shown side by side with others has two figures: one in its own table, and one in
+// the common table.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
 		of    int // id of the case
@@ -184,8 +185,9 @@ func (u *imprecise) brief() string {
 	return fmt.Sprintf("%d of %s%s within %s", u.all-len(u.open), document.Counted(int64(u.all), u.kind()), u.to, u.within())
 }
 
-// namingWidest gives the warning about imprecise figures, if there is one, a short form that counts the
-// precise ones, and names the command that lists the others and the widest of them.
+// namingWidest sets the short form of the warning about imprecise figures, if there is such a
+// warning. The short form says how many figures are precise, which command lists the imprecise
+// ones, and which of them have the widest intervals.
 func namingWidest(warnings document.List, a *stats.Analysis, h document.Hints) document.List {
 	for i := range warnings {
 		if warnings[i].Label == conditions.KindOf(conditions.CaveatUnsettled).Name && h.Full != "" {
@@ -210,8 +212,8 @@ func FurtherRounds(a *stats.Analysis) (rounds int) {
 }
 
 // impreciseFigures lists the figures of a run that are still imprecise, and the command that
-// measures what is missing. It returns nil if no figure is imprecise, and if the run asks for no
-// precision, has no figures, or compares two sides.
+// measures the missing rounds. It returns nil if no figure is imprecise. It also returns nil if
+// the run asks for no precision, has no figures, or compares two sides.
 func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
 	u := impreciseOf(a)
 	if len(u.open) == 0 || a.Run.Compares != nil {
@@ -232,8 +234,9 @@ func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
 	return append(d, grid)
 }
 
-// remedy says how to make all figures precise. The command measures the rounds that are missing; it
-// is "" if they are too many, or if the run cannot be extended.
+// remedy says how to make all figures precise. The parameter "rounds" is the number of missing
+// rounds, and "command" measures them. The command is "" if too many rounds are missing, or if the
+// run cannot be extended.
 func remedy(rounds int, command string) string {
 	if command == "" {
 		return "measure again while nothing else runs, or with fewer workloads or drivers: those get more rounds in the same time"

@@ -59,7 +59,7 @@ type JSONCell struct {
 	Ratio          *JSONDistance `json:"ratio,omitempty"`
 	Rate           *JSONRate     `json:"rate,omitempty"`
 
-	// These counts of mixes and http phases are summed over all trials.
+	// These fields count the operations of all trials. Only mixes and http phases have them.
 	Operations int64    `json:"operations,omitempty"`
 	Failed     int64    `json:"failed,omitempty"`
 	Succeeded  *float64 `json:"succeeded,omitempty" jsonschema:"minimum=0,maximum=1"` // share of operations that succeeded
@@ -71,7 +71,7 @@ type JSONReliability struct {
 	Tables      int     `json:"tables"`                                 // tables in which anything was compared, including the summary
 	Comparisons int     `json:"comparisons"`                            // comparisons in all tables
 	Telling     int     `json:"telling"`                                // tables in which any two drivers differ significantly
-	FalseTables float64 `json:"false_tables"`                           // upper limit of the expected number of these tables in which the two drivers are equal
+	FalseTables float64 `json:"false_tables"`                           // upper limit of the expected number of tables in Telling that show a false difference
 }
 
 // JSONDistance is the ratio of a cell's time to another driver's time, taken round by round.
@@ -79,7 +79,7 @@ type JSONDistance struct {
 	To      string `json:"to"`
 	IsFloor bool   `json:"is_floor"` // whether To is the floor; otherwise To is the fastest of the table
 	stats.Summary
-	Skipped   int      `json:"skipped,omitempty"` // rounds in which To measured zero
+	Skipped   int      `json:"skipped,omitempty"` // rounds without a ratio, because the time of To was zero
 	P         *float64 `json:"p,omitempty" jsonschema:"minimum=0,maximum=1"`
 	PAdjusted *float64 `json:"p_adjusted,omitempty" jsonschema:"minimum=0,maximum=1"`
 	Delta     *float64 `json:"delta,omitempty"` // Cliff's delta of the two times within rounds
@@ -148,7 +148,7 @@ type JSONDependence struct {
 	Effects     []JSONEffectWith `json:"effects"`
 }
 
-// JSONEffectWith is the effect of a change while another factor has one value.
+// JSONEffectWith is the effect of a change while another factor has a given value.
 type JSONEffectWith struct {
 	With  string        `json:"with"`         // value of the other factor; "" if it is not set
 	Over  int           `json:"combinations"` // number of combinations of all further factors' values

@@ -21,7 +21,7 @@ func legend(a *stats.Analysis) document.Document {
 	for range a.Tables() {
 		tables++
 	}
-	if tables < 2 && len(conditions.HarmfulDefects(a)) > 0 { // a list of several tables has the same sentence
+	if tables < 2 && len(conditions.HarmfulDefects(a)) > 0 { // with several tables, the list of tables already has this sentence
 		marks = " " + HarmMeans
 	}
 	return document.Document{document.Paragraph{Text: fmt.Sprintf("A cell is a phase of a workload with its settings and parameters. Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+

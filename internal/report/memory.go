@@ -57,9 +57,9 @@ func peakMemory(s stats.Sample) float64 { return float64(s.PeakRSSBytes) }
 const memoryMeans = "Each driver's peak memory is the greatest of all its cells: the median, over the trials, of the process and its children."
 
 // LeastMemory says which drivers of a run need the least memory, over all cells of its summary. If
-// a driver with a known defect that can lose data needs the least, it also names the best of the
-// other drivers. It returns "" if the run has no summary, or if the memory of fewer than two
-// drivers is known.
+// the first of them has a known defect that can lose data, LeastMemory also says which drivers
+// without such a defect need the least. It returns "" if the run has no summary, or if the memory
+// of fewer than two drivers is known.
 func LeastMemory(a *stats.Analysis) string {
 	list := slices.DeleteFunc(tradeoffs(a), func(t tradeoff) bool { return t.isFloor })
 	if len(list) < 2 {

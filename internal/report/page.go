@@ -31,7 +31,7 @@ func runOnPage(a *stats.Analysis, o Options) document.Document {
 // pageOf describes a run for a page: the answer and the first picture, warnings, pictures with their
 // figures, and how the run was measured. All further text is the same as in the other formats.
 func pageOf(a *stats.Analysis, o Options) document.Document {
-	o.Hints.Full = "" // the page itself lists what is imprecise
+	o.Hints.Full = "" // no command is named, because the page itself lists the imprecise figures
 	said := o.Answers
 	if said == nil {
 		all := AnswersOf(a, o)
@@ -88,7 +88,7 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	}
 	cells := firsts(*said)
 	heat, ok := s.HeatMap(a)
-	if p.onlyTables() { // who comes first has links to the pictures of tables
+	if p.onlyTables() { // the rows of firsts link to pictures of tables, which this page does not have
 		cells, ok = nil, false
 	}
 	if ok {
@@ -145,8 +145,8 @@ func SamplesOf(run *result.Run) (n int) {
 	return n
 }
 
-// mostHeadline is the greatest length, in bytes, of a headline that is not cut after its first
-// part.
+// mostHeadline is the greatest length, in bytes, of a headline. A longer headline is cut after its
+// first part.
 const mostHeadline = 90
 
 // Headline divides an answer into a short headline and the rest. The rest begins with a capital
@@ -239,8 +239,8 @@ func (p *runPage) tables() (d document.Document) {
 }
 
 // group returns the part of the page about one group. If level is above 2, the part is in the
-// section of a factorial, which shows pictures of the same cells. Then each table has only its
-// bars, without pictures of latencies, errors, samples and memory.
+// section of a factorial, which shows pictures of the same cells. In that case each table has only
+// its bars, without pictures of latencies, errors, samples and memory.
 func (p *runPage) group(g *stats.Group, level int) document.Document {
 	d := groupHead(g, level)
 	for _, t := range g.Tables {
@@ -352,8 +352,8 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	return d
 }
 
-// mostOpen is the greatest number of tables (pages call them cells) of a run whose page shows the
-// pictures of errors without collapsing them.
+// If a run has more than mostOpen tables (pages call them cells), its page collapses the pictures
+// of errors, and a small page has no picture of each table.
 const mostOpen = 8
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {
@@ -370,13 +370,13 @@ func newRunPage(s scope, a *stats.Analysis, o Options, l looks) *runPage {
 	for range a.Tables() {
 		p.cells++
 	}
-	if p.onlyTables() { // the page does not have the cases
+	if p.onlyTables() { // the page does not show the cases, so there is nothing to link to
 		p.link = func(int, string) string { return "" }
 	}
 	return p
 }
 
-// onlyTables reports whether the page has no picture of each table, because it would not be small.
+// onlyTables reports whether the page leaves out the picture of each table to stay small.
 func (p *runPage) onlyTables() bool { return p.brief && p.cells > mostOpen }
 
 type runPage struct {

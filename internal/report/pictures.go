@@ -52,7 +52,7 @@ func ScopeOf(o Options) scope {
 	return s
 }
 
-// of returns a part of the list cells: the cells that pictures show.
+// of returns the cells in a list that pictures show.
 func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	for _, c := range cells {
 		if s.only(c.Case, t.Phase) {

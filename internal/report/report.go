@@ -31,8 +31,8 @@ type Options struct {
 	// Answers has the answers of the run, if the caller has them already; otherwise it is nil.
 	Answers *Answers
 
-	// Brief makes a page small: it has no samples, and no pictures of latencies and memory. If it has
-	// many cells, these are only in tables.
+	// Brief makes a page small: it has no samples, and no pictures of latencies and memory. If the
+	// run has many cells, the page shows them only in tables.
 	Brief bool
 
 	alone bool // each picture is written by itself, so pictures need not be simplified to keep a page small

@@ -48,7 +48,7 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	d := document.Document{document.Section{Rank: rankShorter, Forms: []document.Form{{Body: head(0)}, {Body: head(max(3, opts.Lines/4))}, {Body: head(3), Rank: rankFirst - rankShorter}}}}
 	l := said.alternatives()
 	for i := range l {
-		l[i].Kept = l[i].Alarm || i == 0 // the first says what to take without a C compiler
+		l[i].Kept = l[i].Alarm || i == 0 // the first item says which driver to take without a C compiler
 	}
 	l = append(l, howSureItem(a, &said, opts))
 	d = append(append(d, s.items(l, 0, "other needs")...), empty)
@@ -75,10 +75,10 @@ type screen struct {
 	named []string // the drivers recommended for any need, take included
 }
 
-// items returns a section for each item of a list. An item has at most Most lines; 0 means four. If
-// there is not enough room, it is shortened, unless Most is negative. Items with Kept are never left out,
-// and the first items, as many as "keep" says, are left out last. "missing" is the word for items in the
-// note about what is left out.
+// items returns a section for each item of a list. The item's field Most limits its lines; 0 means
+// four lines. If there is not enough room, the item is shortened, unless Most is negative. Items
+// whose field Kept is set are never left out. The first items are left out last; "keep" is the
+// number of these items. "missing" is the word for items in the note about what is left out.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
 		if i == s.Lines {
@@ -123,9 +123,9 @@ func sideItems(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-// figures returns the figures of a run. If the run has a summary, these are bars of the summary and a
-// list of the tables. Otherwise they are bars of each table with several ratios, and a list of the
-// other tables. The text on the screen calls a table a cell.
+// figures returns the figures of a run. If the run has a summary, they are bars of the summary and
+// a list of the tables. Otherwise they are bars of each table with several ratios, and a list of
+// the other tables. The text on the screen calls a table a cell.
 func (s *screen) figures(said *Answers) (d document.Document) {
 	var list []Ranking
 	if o := said.Overall; o != nil && len(o.withRatio()) > 1 {
@@ -269,7 +269,7 @@ func (s *screen) grid(r *Ranking, rows []int) document.Grid {
 }
 
 // gridOf returns a grid with the name, the ratio and the ties of each row. If short is true, names
-// have no versions, and of settings only the values are shown.
+// have no versions, and settings are shown as values without their names.
 func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	var names, figures, spreads, tied []string
 	for _, i := range rows {

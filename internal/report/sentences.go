@@ -34,8 +34,8 @@ func runAnswer(a *stats.Analysis, s *Answers) string {
 // cost a row its rank are always mentioned.
 const manyFailed = 0.01
 
-// failuresAnswer names the rows in which many operations failed, and the rows without a rank
-// because more of their operations failed than of the operations of other rows. It returns "" if
+// failuresAnswer names the rows in which many operations failed. It also names the rows that have
+// no rank because their operations failed more often than those in other rows. It returns "" if
 // there are no such rows.
 func failuresAnswer(a *stats.Analysis) string {
 	type row struct {
@@ -107,7 +107,8 @@ func tablesAnswer(a *stats.Analysis, s *Answers) string {
 }
 
 // races reports whether a run belongs to a search for settings and stopped measuring slow cases
-// early. The run that confirms the result of the search does not.
+// early. The run that confirms the result of the search measures all its cases, so races returns
+// false for it.
 func races(run *result.Run) bool { return run.Search != nil && !run.Search.Confirms }
 
 func searchAnswer(a *stats.Analysis, s *Answers) string {

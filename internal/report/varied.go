@@ -90,8 +90,7 @@ func numeric(f stats.Factor) bool {
 	return len(f.Values) >= 3
 }
 
-// otherValues lists the values of all independent factors except one. The parameter "but" is the
-// index of that one.
+// otherValues lists the values of all independent factors except the factor with the index "but".
 func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 	var words []string
 	for i, v := range values {

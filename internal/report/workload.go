@@ -14,11 +14,11 @@ import (
 )
 
 // WriteMeasured writes what a run measured with a workload, as comments that can follow the
-// workload's text: what to take if there is only one cell, the answer of each cell with how sure it
-// is, the warnings that concern the workload, and the settings in force. It writes nothing if the run
-// has no figures of the workload.
+// workload's text: which driver to take if there is only one cell, the answer of each cell with
+// how sure it is, the warnings that concern the workload, and the settings in force. It writes
+// nothing if the run has no figures of the workload.
 func WriteMeasured(w io.Writer, a *stats.Analysis, workload string, o document.Options) error {
-	only := *a // with the tests of the run, which are corrected for all of its tables
+	only := *a // this copy keeps the run's tests, which are corrected for all tables of the run
 	only.Overall = stats.Overall{}
 	only.Groups = slices.DeleteFunc(slices.Clone(a.Groups), func(g *stats.Group) bool { return g.Workload != workload })
 	only.Factorials = slices.DeleteFunc(slices.Clone(a.Factorials), func(f *stats.Factorial) bool { return f.Workload != workload })
@@ -70,8 +70,8 @@ func WriteMeasured(w io.Writer, a *stats.Analysis, workload string, o document.O
 	return err
 }
 
-// measuredIn lists the answer of each table of a group, with how sure it is, and the settings in force
-// in at most three lines. It adds the tables' rankings to a list.
+// measuredIn lists the answer of each table of a group, with how sure it is, and the settings in
+// force in at most three lines. It appends the tables' rankings to "rankings".
 func measuredIn(a *stats.Analysis, g *stats.Group, rankings *[]Ranking) (answers, settings document.List) {
 	figures := a.Figures()
 	for _, t := range g.Tables {

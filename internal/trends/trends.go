@@ -32,7 +32,7 @@ type Trend struct {
 	Machine result.Machine `json:"-"`
 }
 
-// Subject is what a figure is of.
+// Subject says what a figure measures: a driver in a phase of a workload.
 type Subject struct {
 	Workload string `json:"workload"`
 	SHA256   string `json:"sha256,omitempty"` // hash of the workload's text
@@ -67,12 +67,12 @@ type Figure struct {
 // Shift is a change of the level of a series.
 type Shift struct {
 	At    int     `json:"at"`  // index of the first point of the new level
-	Run   int64   `json:"run"` // run of that point
+	Run   int64   `json:"run"` // run of the point At
 	Ratio float64 `json:"ratio,omitempty"`
 	P     float64 `json:"p"`
 }
 
-// Mark says that before a point something changed that may explain a shift.
+// Mark says what changed just before a point, such as a version. The change may explain a shift.
 type Mark struct {
 	At    int    `json:"at"`
 	Run   int64  `json:"run"`
@@ -99,8 +99,9 @@ func (t *Trend) key() string {
 	return fmt.Sprintf("%q %q %q %q %v %q %q %s", t.Workload, t.Phase, t.SHA256, t.Scale, t.Parameters, t.Settings, t.Driver, t.Unit)
 }
 
-// Series joins figures, the oldest first, to series of the same machine and kind. It returns the most
-// series with the newest runs, and the number of the others.
+// Series joins figures, the oldest first, to series of the same machine and kind. It returns the
+// series with the newest runs, at most as many as the parameter "most" says, and the number of
+// series that it leaves out.
 func Series(figures []Trend, most int) (list []Trend, more int) {
 	byKey := map[string][]*Trend{}
 	for i := range figures {
@@ -143,8 +144,8 @@ func join(byKey map[string][]*Trend, f *Trend) {
 	byKey[key] = append(byKey[key], &own)
 }
 
-// judge finds changes of the level of a series, and marks changed versions. series is the number of
-// series that the answer judges.
+// judge finds changes of the level of a series, and marks changed versions. The parameter "series"
+// is the number of series that are judged together, for which p-values are corrected.
 func (t *Trend) judge(series int) {
 	values := make([]float64, len(t.Points))
 	logs := make([]float64, len(t.Points))

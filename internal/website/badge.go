@@ -20,7 +20,8 @@ func (h *history) badgeWords() []string {
 	return []string{name, h.badgeText()}
 }
 
-// badgeText compares with plain C or, if that was not measured, with the release before.
+// badgeText compares the newest release with plain C or, if they were not measured together, with
+// the release before.
 func (h *history) badgeText() string {
 	if h.floorIsNewest() {
 		if text := toPlainC(h.floor.Ratio); strings.HasPrefix(text, "about") {
@@ -54,7 +55,7 @@ func (h *history) floorIsNewest() bool {
 }
 
 // change counts the cells in which the newest release of a driver clearly differs from the release
-// before, in the newest run that has both.
+// before. It counts them in the newest run that measured both releases.
 type change struct {
 	before                string
 	slower, faster, cells int
@@ -102,7 +103,8 @@ const mostShort = 40
 
 func short(s string) string { return cut(s, mostShort) }
 
-// cut cuts a text from elsewhere after most characters.
+// cut makes one printable line of a text from elsewhere, and cuts it after the given number of
+// characters.
 func cut(s string, most int) string { return document.Cut(document.Line(s), most) }
 
 // badgeTemplate draws a badge. The width of a text is not known here, so textLength makes it fit.

@@ -25,21 +25,21 @@ type history struct {
 	series   []trends.Trend // in the order of the page
 	more     int            // number of series that the page leaves out
 	older    map[olderKey][]JSONOlder
-	floor    *JSONFloor // of the newest run that measured it
+	floor    *JSONFloor // time relative to plain C, in the newest run that measured both; nil: none
 	floorIn  *JSONRun
-	floorOf  string // the release that floor is of
+	floorOf  string // the release whose time floor has
 }
 
 // release is a version of a driver's library.
 type release struct {
 	library, sqlite string
 	first, newest   *JSONRun
-	compared        *JSONRun // the newest run that compares it with an older release; nil: none
+	compared        *JSONRun // the newest run that compares this release with an older one; nil: none
 	runs            int
 	harmful         []string // ids of known defects
 }
 
-// olderKey is a run's figure of a release in a case.
+// olderKey identifies a figure: a phase of a case of a run.
 type olderKey struct {
 	run   int64
 	id    int
@@ -49,7 +49,7 @@ type olderKey struct {
 // Limits of a driver's page, so that it stays small however many runs there are.
 const (
 	mostSeries = 60  // cells
-	mostRuns   = 200 // newest runs of which times are followed
+	mostRuns   = 200 // the times of this many newest runs are shown
 	mostPoints = 60  // newest points in a picture
 
 	mostMachine = 300 // characters that describe a machine
@@ -204,8 +204,8 @@ func toPlainC(r stats.Summary) string {
 	return document.SlowerThan(r, "plain C")
 }
 
-// cellGrid lists the series with the newest time and the releases that changed it. Each row links to
-// the picture of its series.
+// cellGrid lists the series, with the newest time of each series and the releases that changed its
+// time. Each row links to the picture of its series.
 func (h *history) cellGrid() document.Grid {
 	g := document.Grid{Stacks: true}
 	g.Add(document.Column{Title: "cell"}, toldApart(document.Map(h.series, func(t trends.Trend) named {
@@ -242,8 +242,8 @@ func (h *history) several() bool {
 
 const noChange = "no clear change"
 
-// changed names the releases in which a series clearly differs from the release before, measured in the
-// same run. The newest release comes first.
+// changed names the releases whose times in a series clearly differ from the times of the release
+// before, if one run measured both releases. The newest release comes first.
 func (h *history) changed(t *trends.Trend) string {
 	byRelease := map[string]string{}
 	any := false
@@ -339,7 +339,7 @@ func changed(t *trends.Trend, c trends.Shift) string {
 
 func pictureName(i int) string { return fmt.Sprintf("cell-%d", i+1) }
 
-// picture draws a series. Behind it is a table of its releases.
+// picture draws a series. The details below the picture have a table of the releases.
 func (h *history) picture(i int, t *trends.Trend) document.PictureBlock {
 	format := timeFormat(t.Unit)
 	s := chart.Series{Name: t.Driver}

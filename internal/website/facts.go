@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// JSONRun is what a site has of a run as JSON. The pages about several runs are made from it, so an
-// unchanged run is not read again.
+// JSONRun has the facts about a run that a site keeps as JSON. The pages about several runs are
+// made from these facts, so that an unchanged run is not read again.
 type JSONRun struct {
 	Schema   string         `json:"$schema"`
 	Version  int            `json:"version"`
@@ -39,7 +39,7 @@ const FiguresVersion = 2
 // figuresSchema is the address of the schema of [JSONRun].
 const figuresSchema = "https://github.com/sqlite3perf/sqlite3perf/raw/main/docs/schemas/figures.schema.json"
 
-// JSONFloor is the time of a driver over all cells, divided by that of plain C.
+// JSONFloor is the time of a driver over all cells, divided by the time of plain C.
 type JSONFloor struct {
 	Driver string        `json:"driver"`
 	Cells  int           `json:"cells"`
@@ -54,17 +54,17 @@ type JSONFigure struct {
 	Case       int              `json:"case"`
 	Unit       string           `json:"unit"`
 	trends.Figure
-	Rank      int            `json:"rank,omitempty"`            // place among the drivers of the cell; absent if it has none, as plain C
+	Rank      int            `json:"rank,omitempty"`            // place among the drivers of the cell; absent if the driver has no rank, like plain C
 	Beaten    bool           `json:"beaten,omitempty"`          // another driver is clearly faster
-	ToFastest *stats.Summary `json:"to_fastest,omitempty"`      // time divided by that of the cell's fastest driver, round by round; absent if there is no clear difference
+	ToFastest *stats.Summary `json:"to_fastest,omitempty"`      // time divided by the time of the cell's fastest driver, round by round; absent if there is no clear difference
 	Harmful   []string       `json:"harmful_defects,omitempty"` // ids of known defects that can lose, damage or falsify data in this workload
 	Older     []JSONOlder    `json:"older_releases,omitempty"`
 }
 
-// JSONOlder compares a release with an older one in the same run.
+// JSONOlder compares a release with an older release in the same run.
 type JSONOlder struct {
 	Library     string        `json:"library"`
-	Ratio       stats.Summary `json:"ratio"` // time of the newer one divided by that of the older one, round by round
+	Ratio       stats.Summary `json:"ratio"` // time of the newer release divided by the time of the older release, round by round
 	Significant bool          `json:"significant"`
 }
 
@@ -114,7 +114,7 @@ func factsOf(a *stats.Analysis, answer string) *JSONRun {
 			}
 		}
 	}
-	// Of several releases in a run, the oldest comes first.
+	// If a run measured several releases of a driver, older releases come first.
 	slices.SortStableFunc(f.Figures, func(a, b JSONFigure) int { return compareReleases(a.Library, b.Library) })
 	return f
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// cell is a cell with the drivers of the newest run that ranked several of them.
+// cell is a cell with the drivers that the newest run ranked in it, if it ranked several.
 type cell struct {
 	in      *JSONRun
 	key     string
@@ -121,7 +121,7 @@ func (c *cell) best() []*JSONFigure {
 	return slices.DeleteFunc(slices.Clone(c.figures), func(x *JSONFigure) bool { return x.ToFastest != nil })
 }
 
-// fastestTable says for each cell which drivers are fastest, like the pages of the runs.
+// fastestTable says for each cell which drivers are fastest, as the pages of the runs do.
 func fastestTable(cells []*cell, drivers []*history) document.Document {
 	g := document.Grid{Stacks: true}
 	text := func(title string, of func(c *cell) string) {

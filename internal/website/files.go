@@ -118,8 +118,9 @@ func (f *files) read(name string) ([]byte, error) {
 	return f.root.ReadFile(name)
 }
 
-// unchanged returns the content of the last of the named files, and keeps all of them, if they were
-// made from what key stands for and nobody has changed them since. Otherwise it returns nil.
+// unchanged checks whether the named files were made from the run and the program that key stands
+// for, and whether nobody has changed the files since. If so, it keeps all of them and returns the
+// content of the last one. Otherwise it returns nil.
 func (f *files) unchanged(key string, names ...string) (last []byte) {
 	var size int64
 	for _, name := range names {
@@ -144,7 +145,7 @@ func (f *files) remember(key string, names ...string) {
 	}
 }
 
-// put writes a file, unless it has this content.
+// put writes a file, unless the file already has this content.
 func (f *files) put(name string, data []byte) error {
 	f.kept[name] = true
 	f.bytes += int64(len(data))
@@ -179,7 +180,7 @@ func (f *files) replace(name string, data []byte) error {
 	return f.root.Rename(temporary, name)
 }
 
-// temporary is the name under which a file is written before it replaces another.
+// temporary is the name under which a file is written before it replaces an older file.
 const temporary = ".sqlite3perf-output"
 
 // finish removes the pages of runs and drivers that are no longer in the store, and writes the

@@ -53,7 +53,7 @@ func indexDocument(entries []store.Entry, list []*JSONRun, drivers []*history) d
 	return d
 }
 
-// explained adds the meaning of the mark of drivers to the first table that has it.
+// explained adds the meaning of [report.HarmMark] after the first table that contains this mark.
 func explained(d document.Document) document.Document {
 	for i, b := range d {
 		g, _ := b.(document.Grid)
@@ -64,9 +64,10 @@ func explained(d document.Document) document.Document {
 	return d
 }
 
-// newestAnswer returns the newest run that ranked drivers, if possible one that did not only compare two
-// sides. If no run ranked drivers, it returns the newest with figures, which is not the answer of a
-// command such as crash. list has the newest run first.
+// newestAnswer returns the newest run that ranked drivers. It prefers runs that do not only
+// compare two sides. If no run ranked drivers, it returns the newest run with figures, because a
+// run without figures is only the answer of a command such as crash. list has the newest run
+// first.
 func newestAnswer(list []*JSONRun) *JSONRun {
 	for _, is := range []func(f *JSONRun) bool{
 		func(f *JSONRun) bool { return len(ranked(f)) > 1 && !f.Compares },

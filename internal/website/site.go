@@ -29,11 +29,11 @@ import (
 type Options struct {
 	Floor string // name of the driver that is plain C
 
-	// Builder identifies the program that writes the site. If it is another one than the last time, all
-	// pages are rendered again.
+	// Builder identifies the program that writes the site. If another program wrote the site the
+	// last time, all pages are rendered again.
 	Builder string
 
-	// Describe returns the options of a run's report. It and Answer are called concurrently.
+	// Describe returns the options of a run's report. Describe and Answer are called concurrently.
 	Describe func(*stats.Analysis) report.Options
 
 	// Answer writes the stored answer of a run as a page, and returns the answer's first sentences. It
@@ -91,13 +91,13 @@ type builder struct {
 type rendered struct {
 	key     string
 	facts   *JSONRun // nil if the run is damaged
-	page    []byte   // nil if the page and the figures are there
+	page    []byte   // nil if the files with the page and the figures are up to date
 	figures []byte
 	err     error
 }
 
-// runs writes the pages and the figures of some runs, unless they are there. It renders the runs
-// concurrently.
+// runs writes the pages and the figures of some runs, unless their files are up to date. It
+// renders the runs concurrently.
 func (b *builder) runs(ctx context.Context, entries []store.Entry) error {
 	list := make([]rendered, len(entries))
 	var all sync.WaitGroup
@@ -164,14 +164,14 @@ func (b *builder) render(ctx context.Context, e *store.Entry, r *rendered) error
 		}
 	}
 	data, err := json.Marshal(f)
-	if err = cmp.Or(ctx.Err(), err); err != nil { // a page that was made while ctx ended may lack something
+	if err = cmp.Or(ctx.Err(), err); err != nil { // a page that was made while ctx ended may be incomplete
 		return err
 	}
 	r.facts, r.page, r.figures = f, html.Bytes(), append(data, '\n')
 	return nil
 }
 
-// put writes what was rendered.
+// put writes the rendered page and figures.
 func (b *builder) put(r *rendered) error {
 	page, figures := pageOf(r.facts.Run), figuresOf(r.facts.Run)
 	if err := b.files.put(page, r.page); err != nil {
@@ -181,7 +181,7 @@ func (b *builder) put(r *rendered) error {
 		return err
 	}
 	b.files.remember(r.key, page, figures)
-	if b.rendered++; b.rendered%100 == 0 { // so that a call after a kill does not begin again
+	if b.rendered++; b.rendered%100 == 0 { // if the process is killed, the next call continues from here
 		return b.files.write(manifestName, b.files.manifest())
 	}
 	return nil

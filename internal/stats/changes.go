@@ -86,9 +86,9 @@ func divide(values []float64, from int, level float64) []Change {
 
 // rarer reorders the values at random many times. The function "imitate" generates random noise
 // with the given strength. The least value is placed where the noise is least, and so on. The
-// result p is the share of these orders that [levels] divides at least as clearly: the distance is
-// at least as great as the given one. The result ok is true if p is at most the given level. Otherwise p is 0. The seed
-// is fixed, so that a series always has the same changes.
+// result p is the share of these orders that [levels] divides with a distance of at least the given
+// one. The result ok is true if p is at most the given level. Otherwise p is 0. The seed is fixed,
+// so that a series always has the same changes.
 func rarer(values []float64, distance, level float64, imitate generator, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
@@ -128,11 +128,11 @@ var dependent = []noise{
 	{pink, []float64{0, 0.25, 0.5, 0.75, 1}, new(sync.Map)},
 }
 
-// strongest returns the greatest strength that the noise of a series may have. The parameter count
-// is the number of values of the series, and the parameter "left" is their [lag1] correlation. The
-// function generates random series with each strength and the same length. A strength is possible
-// if the share of these series with a smaller correlation is at least [notWeaker]. If no strength
-// is possible, strongest returns the least one.
+// strongest returns the greatest strength that the noise of a series may have. The parameter
+// "count" is the number of values of the series, and the parameter "left" is their [lag1]
+// correlation. The function generates random series with each strength and the same length. A
+// strength is possible if the share of these series with a smaller correlation is at least
+// [notWeaker]. If no strength is possible, strongest returns the least one.
 func (n noise) strongest(count int, left float64) float64 {
 	for _, s := range slices.Backward(n.strengths) {
 		type key struct {

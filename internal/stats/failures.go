@@ -128,7 +128,8 @@ func exceeds(d []float64, value float64) float64 {
 }
 
 // compareShares tests whether two cells' shares of failed operations differ by more than
-// [FailureMargin]. The parameter d has the difference of the shares in each round. The test is two-sided.
+// [FailureMargin]. The parameter d has the difference between the shares in each round. The test is
+// two-sided.
 func compareShares(d []float64) Test {
 	t := Test{N: len(d), P: 1, Adjusted: 1, fine: 1, single: 1, logs: d}
 	if t.N == 0 {

@@ -7,8 +7,8 @@
 //
 //	<!-- output of: sqlite3perf reproduce writers -->
 //
-// If a command ends with "| head -20", the document shows the first 20 lines of its output.
-// Other words than "output" select a part of the output: see the variable parts.
+// If a command ends with "| head -20", the document shows the first 20 lines of its output. Words
+// other than "output" select a part of the output: see the variable "parts".
 //
 // With arguments, only outputs whose command contains one of the arguments are regenerated.
 package main

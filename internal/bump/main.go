@@ -1,12 +1,14 @@
-// Bump takes newer releases of the libraries that the drivers use. Run it in the root of a clone:
+// Bump updates the drivers to newer releases of the libraries that they use. Run it in the root of
+// a clone:
 //
 //	go run ./internal/bump             lists newer releases and changes nothing
-//	go run ./internal/bump mattn …     takes the newest release for these drivers
-//	go run ./internal/bump all         takes it for all drivers that have a newer one
+//	go run ./internal/bump mattn …     updates these drivers to their newest releases
+//	go run ./internal/bump all         updates all drivers that have a newer release
 //
-// For each driver it changes go.mod, go.sum and the release in driver.json. Then it runs the driver's tests,
-// which include the conformance suite, measures the old release against the new one, and adds a line to
-// CHANGELOG.md. If the tests fail, the driver stays bumped, so that it can be mended; git restore undoes it.
+// For each driver it changes go.mod, go.sum and the release in driver.json. Then it runs the
+// driver's tests, which include the conformance suite, measures the old release against the new
+// one, and adds a line to CHANGELOG.md. If the tests fail, the driver keeps the new release, so
+// that you can fix the driver; git restore undoes the update.
 package main
 
 import (
@@ -37,7 +39,7 @@ func main() {
 	}
 }
 
-// bumper takes newer releases in a clone.
+// bumper updates the drivers of a clone.
 type bumper struct {
 	root            string
 	out             io.Writer
@@ -46,7 +48,7 @@ type bumper struct {
 	builder         *build.Builder
 }
 
-// run lists newer releases, or takes them for the named drivers.
+// run lists newer releases, or updates the named drivers to them.
 func (b *bumper) run(ctx context.Context, names []string) error {
 	source, err := build.FindSource(b.root)
 	if err != nil {
@@ -88,9 +90,10 @@ func (b *bumper) run(ctx context.Context, names []string) error {
 	return ctx.Err()
 }
 
-// newest prints the pinned and the newest release of each driver. It returns the releases that are to be
-// taken, by driver: the newer ones, and pinned ones of which driver.json does not have the day. The other
-// result lists the drivers whose releases cannot be looked up.
+// newest prints the pinned and the newest release of each driver. The result "take" has the
+// releases to write to driver.json, by driver: newer releases, and pinned releases that driver.json
+// lacks or has with another date. The result "failed" lists the drivers whose releases cannot be
+// looked up.
 func (b *bumper) newest(ctx context.Context, known []build.Known) (take map[string]build.Release, failed []string) {
 	take = map[string]build.Release{}
 	w := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', 0)

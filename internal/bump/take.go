@@ -19,7 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// take makes r the pinned release of a driver. If it already is, take only writes its day to driver.json.
+// take makes r the pinned release of a driver. If r is pinned already, take only writes it to
+// driver.json with its date.
 func (b *bumper) take(ctx context.Context, k build.Known, r build.Release) error {
 	if r.Version == k.Version {
 		return setRelease(k.Dir, r)
@@ -60,7 +61,7 @@ func (b *bumper) compare(ctx context.Context, first, second string) (string, err
 	if jerr := json.Unmarshal(out, &sides); jerr != nil || len(sides.Cells) == 0 {
 		return "", errors.Join(fmt.Errorf("%s compared nothing", strings.Join(command, " ")), err)
 	}
-	return found(&sides), ctx.Err() // the exit status may only say that something is slower, or not known yet
+	return found(&sides), ctx.Err() // err is ignored, because the exit status may only say that something is slower or not known yet
 }
 
 // found says which cells of a comparison differ clearly, and how the times differ over all cells.
@@ -87,8 +88,8 @@ func found(sides *compare.JSONSides) string {
 	return text + "."
 }
 
-// run runs a command in dir and returns its standard output. If it fails, the error has the end of what it
-// wrote.
+// run runs a command in dir and returns its standard output. If the command fails, the error has
+// the end of its output.
 func run(ctx context.Context, dir string, command ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
@@ -121,8 +122,8 @@ func setRelease(dir string, r build.Release) error {
 	return os.WriteFile(file, text, 0o644)
 }
 
-// addLine adds a line about a driver to what is not released yet in a changelog. It creates the file if it
-// does not exist.
+// addLine adds a line about a driver to the section Unreleased of a changelog. It creates the file
+// if it does not exist.
 func addLine(file, line string) error {
 	data, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -82,13 +82,14 @@ func (c *Crashes) sentences() (list document.List) {
 	return list
 }
 
-// promised reports whether SQLite's documentation promises that a cell keeps everything after all faults,
-// except that of a disk that reports errors, whichever faults were explored.
+// promised reports whether SQLite's documentation promises that nothing is lost with a cell's
+// settings. It considers all faults except [Errors], also those that were not explored.
 func (c *Crashes) promised(cell *Cell) bool {
 	return !slices.ContainsFunc(Faults, func(f Fault) bool { return f != Errors && cell.documented(f) != Kept })
 }
 
-// after names the explored faults if not all crashes are among them.
+// after returns words that name the explored faults. It returns "" if they include all three
+// crashes: Kill, Ordered and Posix.
 func (c *Crashes) after() string {
 	if !slices.ContainsFunc([]Fault{Kill, Ordered, Posix}, func(f Fault) bool { return !slices.Contains(c.Faults, f) }) {
 		return ""
@@ -96,7 +97,7 @@ func (c *Crashes) after() string {
 	return " after " + document.Or(document.Map(c.Faults, Fault.title))
 }
 
-// checkpoints says on what the number of lost transactions depends in WAL mode.
+// checkpoints explains what limits the number of lost transactions in WAL mode.
 func (c *Crashes) checkpoints() string {
 	var values, names []string
 	for _, k := range c.Cells {
@@ -116,8 +117,9 @@ func (c *Crashes) checkpoints() string {
 	return fmt.Sprintf("With %s, everything since the last checkpoint can be lost: %s.", document.And(names), here)
 }
 
-// neverCheckpointed names the drivers that ran no checkpoint between transactions, with any settings.
-// Some corruption needs a fault during a checkpoint.
+// neverCheckpointed names the drivers that ran no checkpoint between transactions, whatever the
+// settings. So no fault was tried during a checkpoint, although some databases are damaged only by
+// such a fault.
 func (c *Crashes) neverCheckpointed() string {
 	var without, with []string
 	for _, k := range c.Cells {
@@ -136,7 +138,8 @@ func (c *Crashes) neverCheckpointed() string {
 	return fmt.Sprintf("With WAL, %s ran no checkpoint, because the transactions wrote too few pages. So no fault was tried during a checkpoint. The setting wal_autocheckpoint=20 makes them more frequent.", document.And(without))
 }
 
-// failedCalls names the settings with which more is lost if the disk reports errors.
+// failedCalls names the settings with which more is lost if the disk reports errors than after the
+// other faults.
 func (c *Crashes) failedCalls() string {
 	names := map[Grade][]string{}
 	for _, g := range c.groups() {
@@ -161,7 +164,7 @@ func (c *Crashes) failedCalls() string {
 	return "If the disk reports errors, for which SQLite promises nothing, " + document.And(words) + "."
 }
 
-// disturbed names the drivers and faults after which something else went wrong.
+// disturbed names the drivers and faults with trouble other than lost or damaged data.
 func (c *Crashes) disturbed() string {
 	var list []string
 	for i := range c.Cells {
@@ -184,7 +187,8 @@ type group struct {
 	cells    []*Cell
 }
 
-// groups returns the cells by settings, without the drivers' own defaults, unless there is nothing else.
+// groups returns the cells, grouped by settings. It leaves out cells with the drivers' own
+// defaults, unless there are no other cells.
 func (c *Crashes) groups() (list []group) {
 	onlyOwn := !slices.ContainsFunc(c.Cells, func(k Cell) bool { return !k.Own })
 	for i := range c.Cells {
@@ -199,7 +203,8 @@ func (c *Crashes) groups() (list []group) {
 	return list
 }
 
-// exceptions returns the drivers that are worse than SQLite's documentation says, unless all are.
+// exceptions returns the names of the drivers that are worse than SQLite's documentation says. It
+// returns nil if all drivers of the group are.
 func (g *group) exceptions() (names []string) {
 	for _, cell := range g.cells {
 		if len(cell.unexpected()) > 0 {
@@ -212,9 +217,9 @@ func (g *group) exceptions() (names []string) {
 	return names
 }
 
-// worst returns the worst grade of the cells that are as SQLite's documentation says, or of all cells if
-// there is none such, and how many transactions they lost at most. If only few of several drivers have
-// that grade, it returns their names.
+// worst returns the worst grade of the group's cells, and the greatest number of transactions that
+// any of them lost. Cells that are worse than SQLite's documentation says count only if all cells
+// are. If only few of the drivers have the worst grade, it also returns their names.
 func (g *group) worst() (worst Grade, most int, only []string) {
 	const few = 2
 	n := 0
@@ -243,8 +248,8 @@ func (g *group) worst() (worst Grade, most int, only []string) {
 	return worst, most, only
 }
 
-// worse names the drivers and settings that are worse than SQLite's documentation says, and the faults. It
-// also reports whether there are any.
+// worse names the drivers that are worse than SQLite's documentation says, with the settings and
+// the faults. It also reports whether there are any such drivers.
 func (c *Crashes) worse() (text string, any bool) {
 	var names []string
 	settings, faults, all, known := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
@@ -274,7 +279,7 @@ func (c *Crashes) worse() (text string, any bool) {
 	}) + ".", true
 }
 
-// defaults says which settings drivers have by themselves.
+// defaults says which settings drivers use if nobody sets them.
 func (c *Crashes) defaults() string {
 	var order []string
 	of := map[string][]string{}
@@ -296,7 +301,8 @@ func (c *Crashes) defaults() string {
 
 var gradeWords = map[Grade]string{Kept: "nothing lost", Lost: "transactions lost", Broken: "damaged"}
 
-// price names the fastest cell of those that kept everything.
+// price names the fastest cell that lost nothing, and that must lose nothing according to the
+// documentation.
 func (c *Crashes) price() string {
 	var best *Cell
 	for i := range c.Cells {

@@ -35,10 +35,11 @@ const (
 
 func (g Grade) rank() int { return map[Grade]int{Kept: 0, Lost: 1, Broken: 2}[g] }
 
-// Fault is a kind of fault: a model of a disk, or failed calls.
+// Fault is a kind of fault, such as a power cut or failing calls.
 type Fault string
 
-// The kinds of faults. A kind with the name of a model is what this model says.
+// The kinds of faults. The first three are defined by the models of package disk with the same
+// names.
 const (
 	Kill    = Fault(disk.Kill)
 	Ordered = Fault(disk.Ordered)
@@ -58,20 +59,21 @@ var LiveFaults = []Fault{Kill, Shared, Cancel}
 type Crashes struct {
 	Workload     string   `json:"workload"`
 	Transactions int      `json:"transactions"`     // in each recording
-	States       int      `json:"states"`           // wanted states for each fault
+	States       int      `json:"states"`           // number of states wanted for each fault
 	Attach       []string `json:"attach,omitempty"` // tables that are in an attached database
 	Seed         uint64   `json:"seed"`
 	Faults       []Fault  `json:"faults"`
-	Judges       []string `json:"judges"` // the drivers that judge, besides the one that wrote
+	Judges       []string `json:"judges"` // the drivers that judge each state, besides the driver that wrote it
 	Proofs       []Proof  `json:"proofs"`
 	Cells        []Cell   `json:"cells"`
-	Unrecorded   string   `json:"unrecorded,omitempty"` // why file operations could not be recorded; "": they were
+	Unrecorded   string   `json:"unrecorded,omitempty"` // why file operations could not be recorded; "" if they were recorded
 
 	Machine  result.Machine   `json:"-"`
 	Warnings []result.Warning `json:"-"`
 }
 
-// Proof is a check that the laboratory notices what it must notice, done before everything else.
+// Proof is a check of the laboratory itself, made before anything is explored. For example, the
+// laboratory must notice that transactions are lost if the syncs are removed from a recording.
 type Proof struct {
 	Name   string `json:"name"`
 	Want   Grade  `json:"want"`
@@ -89,12 +91,12 @@ type Cell struct {
 	Settings      driver.Settings `json:"settings"`           // as asked for
 	InForce       driver.Settings `json:"in_force"`           // as read back
 	Attached      bool            `json:"attached,omitempty"` // some tables are in an attached database
-	Own           bool            `json:"own,omitempty"`      // nobody asked for a journal mode or for synchronous
+	Own           bool            `json:"own,omitempty"`      // the user set neither journal_mode nor synchronous, so the driver's defaults are in force
 
 	Cost     trace.Cost         `json:"cost"`
 	CommitNS int64              `json:"commit_ns,omitempty"` // time per transaction, the median, with the real disk and without a recording; 0: not measured
 	Results  map[Fault]*Outcome `json:"results,omitempty"`
-	Differs  int                `json:"differs,omitempty"` // first transaction after which the content differs from that of the first judge, without any fault; 0: none
+	Differs  int                `json:"differs,omitempty"` // number of the first transaction after which, without any fault, the database differs from that of the first judge; 0: none
 	Reason   string             `json:"reason,omitempty"`  // why there are no results; "": there are
 	Recorded Recorded           `json:"recorded"`
 }
@@ -102,7 +104,7 @@ type Cell struct {
 // Recorded says what recording has cost.
 type Recorded struct {
 	Operations int     `json:"operations"`
-	Slower     float64 `json:"slower,omitempty"` // time of the recorded transactions divided by that without recording; 0: not known
+	Slower     float64 `json:"slower,omitempty"` // time per transaction with recording, divided by the time without recording; 0: not known
 	JudgedNS   int64   `json:"judged_ns"`        // time that the judging of all states took
 	Judgments  int     `json:"judgments"`
 }
@@ -113,11 +115,11 @@ type Outcome struct {
 	Lost     int       `json:"lost"`   // states in which only transactions are lost
 	Broken   int       `json:"broken"`
 	MostLost int       `json:"most_lost"`         // most acknowledged transactions that were lost at once
-	Failing  []Failure `json:"failing,omitempty"` // the first states that are worse than kept, the worst first
-	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault; with kill, how many times the process was really killed. The recording does not count
+	Failing  []Failure `json:"failing,omitempty"` // some of the states that are lost or broken, the worst first
+	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault, not counting the recording; with kill, how many times the process was really killed
 	Refused  int       `json:"refused,omitempty"` // attempts at a transaction that failed
-	Others   int64     `json:"others,omitempty"`  // rows that another process has inserted meanwhile
-	Trouble  string    `json:"trouble,omitempty"` // what went wrong beside the content of the database, such as a transaction that was left open; "": nothing
+	Others   int64     `json:"others,omitempty"`  // rows that another process inserted at the same time
+	Trouble  string    `json:"trouble,omitempty"` // what went wrong besides lost or damaged data, such as a transaction that was left open; "": nothing
 }
 
 // Grade returns the worst grade of all states.
@@ -140,16 +142,17 @@ type Failure struct {
 	Model        disk.Model    `json:"model,omitempty"`
 	Injected     *record.Fault `json:"injected,omitempty"`
 	Boundary     int           `json:"boundary"`       // the fault is before this operation of the recording
-	Operation    string        `json:"operation"`      // when that is, in words
-	Persisted    string        `json:"persisted"`      // which waiting changes persist
-	Acknowledged int           `json:"acknowledged"`   // the last transaction that was acknowledged before
-	Found        int64         `json:"found"`          // the last transaction that was found
+	Operation    string        `json:"operation"`      // describes that operation
+	Persisted    string        `json:"persisted"`      // which of the changes that were not synced yet persist, in words
+	Acknowledged int           `json:"acknowledged"`   // the last transaction that was acknowledged before the fault
+	Found        int64         `json:"found"`          // the last transaction that was found in the database
 	Kept         string        `json:"kept,omitempty"` // directory with the files
 }
 
-// documentedFor returns the worst grade that SQLite's documentation lets users expect of settings: that of the table of
-// risks in package conditions. It promises nothing for a disk that reports errors. If the process is killed,
-// only journals that are not in a file matter.
+// documentedFor returns the worst grade that is possible with the settings according to SQLite's
+// documentation. It uses the table of risks in package conditions. The documentation promises
+// nothing for a disk that reports errors. If only the process is killed, data is at risk only if
+// the journal is not in a file.
 func documentedFor(s driver.Settings, f Fault) Grade {
 	switch severity := conditions.Severity(s); {
 	case f == Errors:
@@ -164,9 +167,9 @@ func documentedFor(s driver.Settings, f Fault) Grade {
 	return Broken
 }
 
-// documented returns the worst grade that SQLite's documentation lets users expect of the cell. A transaction
-// over several files is atomic only with a rollback journal, not with WAL, nor if a journal is only in memory
-// (https://www.sqlite.org/lang_attach.html).
+// documented returns the worst grade that is possible for the cell according to SQLite's
+// documentation. A transaction over several files is atomic only with a rollback journal in a file:
+// neither with WAL nor with a journal in memory (https://www.sqlite.org/lang_attach.html).
 func (c *Cell) documented(f Fault) Grade {
 	mode := c.InForce["journal_mode"]
 	if c.Attached && (f == Kill || f == Ordered || f == Posix) && (mode == "wal" || mode == "memory" || mode == "off") {
@@ -185,13 +188,14 @@ func (c *Cell) unexpected() (list []Fault) {
 	return list
 }
 
-// defects returns the IDs of the known defects of a cell's library that can lose or damage data. Those of
-// SQLite itself, which most libraries share, are left out.
+// defects returns the IDs of the known defects of a cell's library that can lose or damage data.
+// Defects of SQLite itself are left out, because most libraries share them.
 func (c *Cell) defects() []string {
 	return c.defectsThat(func(d *defects.Defect) bool { return d.Effect == defects.Corruption || d.Effect == defects.LostWrites })
 }
 
-// defectsThat returns the IDs of the known defects of a cell's library for which may returns true.
+// defectsThat returns the IDs of the known defects of a cell's library for which the function "may"
+// returns true.
 func (c *Cell) defectsThat(may func(*defects.Defect) bool) (ids []string) {
 	for _, d := range defects.Known(defects.Library{Module: c.Module, Version: c.ModuleVersion, SQLite: c.SQLiteVersion}) {
 		if d.Of != defects.OfSQLite && may(&d) {
@@ -201,7 +205,8 @@ func (c *Cell) defectsThat(may func(*defects.Defect) bool) (ids []string) {
 	return ids
 }
 
-// withDefects adds the IDs of known defects, which may explain what was found, to the name of a driver.
+// withDefects adds to the name of a driver the IDs of known defects that may explain what was
+// found.
 func withDefects(name string, ids []string) string {
 	if ids == nil {
 		return name
@@ -209,7 +214,7 @@ func withDefects(name string, ids []string) string {
 	return fmt.Sprintf("%s (known defect: %s)", name, document.And(ids))
 }
 
-// worst returns the worst grade after all faults, except that of a disk that reports errors.
+// worst returns the worst grade after all faults except [Errors].
 func (c *Cell) worst() Grade {
 	worst := Kept
 	for f, o := range c.Results {
@@ -225,8 +230,8 @@ type expectation struct {
 	digests []string // hash of all tables after transaction 0, 1, …
 }
 
-// grade judges what was found in a state. others has the least and the greatest number of rows that
-// another process has inserted; nil: there was none.
+// grade judges what was found in a state. The parameter "others" has the least and the greatest
+// number of rows that another process can have inserted. It is nil if there was no other process.
 func (x *expectation) grade(acknowledged int, others []int64, j *protocol.JudgedState) (Grade, string) {
 	k := j.Transaction
 	switch {
@@ -252,7 +257,7 @@ func (x *expectation) grade(acknowledged int, others []int64, j *protocol.Judged
 	return Kept, ""
 }
 
-// median returns the median of times in nanoseconds, or 0.
+// median returns the median of times in nanoseconds, or 0 if there are none.
 func median(list []int64) int64 {
 	if len(list) == 0 {
 		return 0

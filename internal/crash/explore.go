@@ -44,13 +44,13 @@ type Explorer struct {
 	Cells        []Planned
 	Plan         *plan.Plan
 	Workload     string
-	Judges       []Worker // the first one also computes what databases must contain; with each, cells share the database in the fault Shared
+	Judges       []Worker // the first one also computes what databases must contain; for the fault Shared, a process of each judge writes at the same time as the cell
 	Faults       []Fault
 	Transactions int
 	Attach       []string // tables that are in an attached database
 	States       int      // wanted for each fault
 	Seed         uint64
-	Limit        time.Duration // of each job
+	Limit        time.Duration // time limit of each job
 	Budget       time.Duration // how long the fault Shared is repeated for each cell; 0: once with each judge
 	Dir          string        // directory for databases
 	Memory       string        // directory in memory for the states to judge; "": Dir
@@ -61,8 +61,8 @@ type Explorer struct {
 	// works.
 	Unrecorded error
 
-	proofs []Proof     // of the first call of Run
-	expect expectation // of the first judge
+	proofs []Proof     // made by the first call of Run
+	expect expectation // what the database contains if the first judge writes it
 	mu     sync.Mutex  // guards serial
 	serial int
 }
@@ -92,7 +92,7 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 		}
 		x.Note("proofs")
 		keep, attach := x.Keep, x.Attach
-		x.Keep, x.Attach = "", nil // what fails as it should is not kept
+		x.Keep, x.Attach = "", nil // states that must fail are not kept
 		if x.proofs, err = x.prove(ctx); err != nil {
 			x.proofs = nil
 			return out, err
@@ -113,7 +113,8 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 		out.Cells = out.Cells[:0]
 		return out, err
 	}
-	// Recordings are timed, so they run alone. States are judged at the same time.
+	// Recordings were timed, so they ran one after another. The states of several cells are judged
+	// at the same time.
 	var group errgroup.Group
 	group.SetLimit(runtime.NumCPU())
 	for i, r := range list {
@@ -132,7 +133,7 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 	return out, group.Wait()
 }
 
-// quiet lists settings that are left out where a cell is only named.
+// quiet lists settings that are left out of the names of cells.
 var quiet = []string{"pool_size", "busy_timeout", "foreign_keys"}
 
 func (p *Planned) name() string { return p.Ref.Name + ", " + settingsWords(p.Settings, p.Own, quiet) }
@@ -211,7 +212,7 @@ func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, 
 		if x.Unrecorded == nil {
 			err = x.recordCell(ctx, r)
 		} else if p.server() {
-			err = x.Unrecorded // a proof for servers needs it
+			err = x.Unrecorded // the proof for servers needs a recording
 		}
 	}
 	if ctx.Err() != nil {
@@ -248,7 +249,7 @@ func firstDifference(a, b []string) int {
 }
 
 // plainly commits a cell's transactions without recording them. It also learns what the database
-// contains after each.
+// contains after each transaction.
 func (x *Explorer) plainly(ctx context.Context, p *Planned, c *Cell) (*protocol.Committed, error) {
 	dir, err := x.directory()
 	if err != nil {
@@ -298,7 +299,7 @@ func (x *Explorer) recording(ctx context.Context, p *Planned, job *protocol.Comm
 	go func() {
 		r, err := rec.Run()
 		if err != nil {
-			cancel() // the program must not wait for answers
+			cancel() // end the program, because nothing answers its calls any more
 		}
 		ended <- heard{r, err}
 	}()
@@ -331,7 +332,7 @@ func (x *Explorer) recording(ctx context.Context, p *Planned, job *protocol.Comm
 	return h.Recording, res.Commit, nil
 }
 
-// acknowledged finds the number of a transaction in a line of a worker.
+// acknowledged returns the number of the transaction that a line of a worker's output acknowledges.
 func acknowledged(line []byte) (int, bool) {
 	var a protocol.Response
 	if json.Unmarshal(line, &a) != nil || a.Type != protocol.TypeProgress || a.Progress == nil || a.Progress.Stage != protocol.StageCommit {

@@ -21,9 +21,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// faultsFor returns the faults to inject: into one call of each class on each kind of file, at random,
-// an I/O error; into writes also a full disk, with and without a short write; and a sync that fails from
-// then on.
+// faultsFor returns the faults to inject. For each class of calls and each kind of file, a random
+// call fails with an I/O error. Writes also fail because the disk is full: once after a short
+// write, and once together with all later writes. Syncs also fail once together with all later
+// syncs.
 func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
 	counts := map[record.Fault]int{}
 	began := false
@@ -53,8 +54,8 @@ func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
 	return list
 }
 
-// liveTransactions is how many transactions are run where the timing is left to chance: more than are
-// recorded.
+// liveTransactions is how many transactions are run without a recording, if the time of the fault
+// is random. That takes more transactions than a recording.
 const liveTransactions = 150
 
 func liveTransactionsOf(r *recorded) int { return min(liveTransactions, len(r.expect.digests)-1) }
@@ -62,7 +63,8 @@ func liveTransactionsOf(r *recorded) int { return min(liveTransactions, len(r.ex
 // while returns a time, in nanoseconds, in which a transaction most likely ends.
 func (c *Cell) while() int64 { return max(2*c.CommitNS, 1000) }
 
-// shared runs a cell's transactions beside a process of each judge, one after another.
+// shared runs a cell's transactions once for each judge, while a process of the judge writes to the
+// same database.
 func (x *Explorer) shared(ctx context.Context, r *recorded) (*Outcome, error) {
 	out := &Outcome{}
 	return out, x.repeat(func(seed uint64) error {
@@ -75,7 +77,8 @@ func (x *Explorer) shared(ctx context.Context, r *recorded) (*Outcome, error) {
 	})
 }
 
-// repeat calls one with the seed, and with others until the budget is over.
+// repeat calls the function "one" with the seed, and then with other seeds until the budget is used
+// up.
 func (x *Explorer) repeat(one func(seed uint64) error) error {
 	began := time.Now()
 	for seed := x.Seed; ; seed++ {
@@ -85,8 +88,9 @@ func (x *Explorer) repeat(one func(seed uint64) error) error {
 	}
 }
 
-// live commits a cell's transactions without recording them, and judges what is left. They share the
-// database with a process of another driver; nil: their contexts end at random times.
+// live commits a cell's transactions without recording them, and judges what is left. At the same
+// time, a process of the worker "beside" writes to the database. If beside is nil, the contexts of
+// the transactions end at random times instead.
 func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed uint64, out *Outcome) error {
 	dir, err := x.directory()
 	if err != nil {
@@ -104,7 +108,7 @@ func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed u
 		c.fault, c.when = Shared, "at the end, beside "+beside.Ref.Name
 		job.AwaitOthers = true
 		if req.Settings["busy_timeout"] == "" {
-			req.Settings = req.Settings.With(driver.Settings{"busy_timeout": "10000"}) // to wait for the other process is no fault
+			req.Settings = req.Settings.With(driver.Settings{"busy_timeout": "10000"}) // waiting for the other process is not a fault
 		}
 		other = x.other(r, *beside, dir, seed)
 	}
@@ -152,7 +156,7 @@ func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed u
 	return x.judgeBatch(ctx, r, []candidate{c}, out)
 }
 
-// trouble says what went wrong beside the content of the database, or returns "".
+// trouble says what went wrong besides lost or damaged data. It returns "" if nothing did.
 func trouble(c *protocol.Committed) string {
 	switch {
 	case c.GaveUp:
@@ -176,7 +180,7 @@ type otherEnd struct {
 	err    error
 }
 
-// other returns a process of a worker, which has the journal mode of the cell.
+// other prepares a process of a worker. The process uses the journal mode of the cell.
 func (x *Explorer) other(r *recorded, w Worker, dir string, seed uint64) *otherProcess {
 	p := &Planned{Worker: w, Settings: driver.Settings{"pool_size": "3", "busy_timeout": "10000", "journal_mode": r.cell.InForce["journal_mode"]}}
 	req := x.request(p, dir, protocol.Job{Concurrent: &protocol.Concurrent{Table: protocol.OthersTable, Writers: 1, From: 1,
@@ -186,7 +190,7 @@ func (x *Explorer) other(r *recorded, w Worker, dir string, seed uint64) *otherP
 	return &otherProcess{executable: w.Executable, request: req, stop: make(chan struct{})}
 }
 
-// start starts the process. If it fails, the function failed is called.
+// start starts the process. If the process fails, the function "failed" is called.
 func (o *otherProcess) start(ctx context.Context, failed func()) {
 	o.ended = make(chan otherEnd, 1)
 	go func() {
@@ -198,8 +202,8 @@ func (o *otherProcess) start(ctx context.Context, failed func()) {
 	}()
 }
 
-// end stops the process. It returns how many rows it has inserted, at least and at most; nil: it was not
-// started. A nil process is none.
+// end stops the process. It returns the least and the greatest number of rows that the process can
+// have inserted. It returns nil if the process was not started, or if o is nil.
 func (o *otherProcess) end() ([]int64, error) {
 	if o == nil || o.ended == nil {
 		return nil, nil

@@ -23,7 +23,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// One process of a judge judges at most batch states, whose files have at most a little more than batchBytes.
+// A process of a judge judges at most "batch" states. It judges fewer if their files have
+// batchBytes or more.
 const batch, batchBytes = 64, 32 << 20
 
 // gathered are states that are judged as soon as there is a batch of them.
@@ -48,7 +49,7 @@ func (g *gathered) add(c candidate) error {
 	return g.finish()
 }
 
-// finish judges the states that wait.
+// finish judges the states that were gathered.
 func (g *gathered) finish() error {
 	err := g.judge(g.list)
 	g.list, g.bytes = nil, 0
@@ -64,7 +65,7 @@ type candidate struct {
 	model    disk.Model
 	injected *record.Fault // nil: none
 	others   []int64       // see [expectation.grade]
-	when     string        // when the fault was; "": what the trace says
+	when     string        // says when the fault was; if "", the trace says it
 }
 
 // judge makes the states of a recording and judges them.
@@ -84,7 +85,8 @@ func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Out
 	return out, err
 }
 
-// judgeBatch lets the driver that wrote, and the judges, judge states. It adds what they found to out.
+// judgeBatch lets the driver that wrote the files judge states, and also the judges. It adds what
+// they found to the parameter "out".
 func (x *Explorer) judgeBatch(ctx context.Context, r *recorded, list []candidate, out *Outcome) error {
 	if len(list) == 0 {
 		return nil
@@ -152,8 +154,8 @@ func (x *Explorer) count(r *recorded, out *Outcome, c *candidate, f *Failure) er
 	return nil
 }
 
-// opened lets a judge open each state, on copies of its own. A state at which the judge's process dies
-// has that as its error.
+// opened lets a judge open a copy of each state. If the judge's process dies while it judges a
+// state, the state gets this as its error.
 func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]protocol.JudgedState, error) {
 	dir, err := x.directoryIn(cmp.Or(x.Memory, x.Dir))
 	if err != nil {
@@ -172,7 +174,7 @@ func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]
 		job.Paths = append(job.Paths, filepath.Join(sub, databaseName))
 	}
 	req := x.request(p, dir, protocol.Job{Judge: job})
-	req.Settings = req.Settings.With(driver.Settings{"synchronous": "off"}) // what the disk does has been decided
+	req.Settings = req.Settings.With(driver.Settings{"synchronous": "off"}) // the state already says what the disk holds, so syncs would only take time
 	res, err := lab.RunJob(ctx, p.Executable, req, nil)
 	told, isJob := errors.AsType[*lab.JobError](err)
 	switch {
@@ -222,7 +224,7 @@ func operationName(o *trace.Op) string {
 	return "renaming of " + o.Name
 }
 
-// Artifact is what is kept of a failing state, beside its files.
+// Artifact describes a failing state whose files are kept.
 type Artifact struct {
 	Driver   string          `json:"driver"`
 	Settings driver.Settings `json:"settings"`

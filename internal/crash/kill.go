@@ -12,7 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The process of a cell is really killed kills times, or aloneKills times if nothing is recorded.
+// The constant "kills" is how many times the process of a cell is really killed. If nothing is
+// recorded, it is killed aloneKills times.
 const kills, aloneKills = 5, 40
 
 // killed commits a cell's transactions without recording them, and kills the process at random times. It
@@ -60,7 +61,8 @@ func (x *Explorer) killedAfter(ctx context.Context, r *recorded, job *protocol.C
 			time.AfterFunc(wait, kill)
 		}
 	}
-	// What the worker wrote before it died is heard to its end. So at most one transaction is in flight.
+	// RunJob reads all that the worker wrote before it died. So at most one transaction can be
+	// committed without being counted here.
 	_, err = lab.RunJob(alive, r.plan.Executable, req, nil)
 	switch {
 	case ctx.Err() != nil:

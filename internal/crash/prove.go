@@ -71,13 +71,13 @@ func (x *Explorer) proveRecordings(ctx context.Context) (list []Proof, err error
 	return list, nil
 }
 
-// inProof returns a cell of the first judge.
+// inProof returns a cell of the first judge, for a proof.
 func (x *Explorer) inProof(s driver.Settings) *recorded {
 	return &recorded{plan: &Planned{Worker: x.Judges[0], Settings: s.With(driver.Settings{"pool_size": "1"})}, cell: &Cell{}, expect: x.expect}
 }
 
-// proveKill checks that a transaction is missed that was acknowledged, but not committed, before the process
-// is really killed.
+// proveKill checks that a lost transaction is noticed. The worker acknowledges a transaction
+// without committing it, and is then really killed.
 func (x *Explorer) proveKill(ctx context.Context) (Proof, error) {
 	found := Proof{Name: "a worker that acknowledges and does not COMMIT loses, if it is really killed", Want: Lost, Found: Kept}
 	r, out := x.inProof(driver.Settings{"journal_mode": "wal", "synchronous": "full"}), &Outcome{}
@@ -93,7 +93,7 @@ func (x *Explorer) proveKill(ctx context.Context) (Proof, error) {
 	return found, cmp.Or(err, found.failed(""))
 }
 
-// add counts what was found. The error says that it must not be found.
+// add adds an outcome to what was found. It returns an error if that must not be found.
 func (p *Proof) add(o *Outcome) error {
 	p.States += o.States
 	if g := o.Grade(); g.rank() > p.Found.rank() {
@@ -114,7 +114,8 @@ func (p *Proof) failed(details string) error {
 	return fmt.Errorf("the laboratory's own proof fails, so it prints no result: %s: found %s in %d states%s", p.Name, p.Found, p.States, details)
 }
 
-// proofStates is how many states are judged for a proof and a model, after at most proofTransactions.
+// proofStates is how many states are judged for each proof and model. proofTransactions is the
+// greatest number of transactions that are recorded for a proof.
 const proofStates, proofTransactions = 80, 24
 
 // without returns a function that removes the operations of a kind from a trace.

@@ -29,7 +29,7 @@ func (c *Crashes) AsDocumented() bool {
 	return true
 }
 
-// troubled reports whether something beside the content of the database went wrong.
+// troubled reports whether something went wrong besides lost or damaged data.
 func (c *Cell) troubled() bool {
 	for _, o := range c.Results {
 		if o.Trouble != "" {
@@ -78,7 +78,7 @@ func (a *Artifact) Describe() string {
 	return s + fmt.Sprintf(" Transaction %d was acknowledged.", f.Acknowledged)
 }
 
-// Open lets a driver open a copy of the state in the directory from, and judges what it finds.
+// Open lets a driver open a copy of the state in the directory "from", and judges what it finds.
 func (a *Artifact) Open(ctx context.Context, w Worker, from, scratch string, limit time.Duration) (Grade, string, error) {
 	image, err := imageOf(from)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // state. No other driver can open the files of a server.
 func (p *Planned) server() bool { return p.Ref.Kind() == driver.Cluster }
 
-// faults returns the faults that are explored with the driver, of the given ones.
+// faults returns the given faults that are explored with the driver.
 func (p *Planned) faults(all []Fault) []Fault {
 	if !p.server() {
 		return all
@@ -26,13 +26,14 @@ func (p *Planned) faults(all []Fault) []Fault {
 
 var serverFaults = []Fault{Kill, Ordered, Posix}
 
-// ofServers returns those of the given faults that are explored with servers.
+// ofServers returns the given faults that are explored with servers.
 func ofServers(all []Fault) []Fault {
 	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return !slices.Contains(serverFaults, f) })
 }
 
-// states returns how many states are judged after each kind of fault, of the wanted number. Starting a server
-// takes much longer than opening a file, so there are fewer.
+// states returns how many states are judged after each kind of fault. The user gives the parameter
+// "wanted". For servers the number is smaller, because starting a server takes much longer than
+// opening a file.
 func (p *Planned) states(wanted int) int {
 	if p.server() {
 		return max(wanted/2, 1)
@@ -40,8 +41,8 @@ func (p *Planned) states(wanted int) int {
 	return wanted
 }
 
-// judging returns the settings with which the driver that wrote opens a state. How a server acknowledges
-// writes is over by then.
+// judging returns the settings with which the driver that wrote opens a state. The setting that
+// says how a server acknowledges writes has no effect then, so it is left out.
 func (p *Planned) judging() driver.Settings {
 	if !p.server() {
 		return p.Settings
@@ -85,7 +86,8 @@ func (c *Crashes) explored() []Fault {
 	return c.Faults
 }
 
-// serverWords names the settings of a cell of a server, which has none of those that name other cells.
+// serverWords names the settings of a server's cell. Such a cell has neither journal_mode nor
+// synchronous, by which other cells are named.
 func serverWords(cell *Cell) string {
 	const log = "Raft's log"
 	if cell.Own {
@@ -99,10 +101,11 @@ func serverWords(cell *Cell) string {
 	return settingsWords(s, false, nil)
 }
 
-// proveServers adds a proof for each recording of a server. A server without one has no result.
+// proveServers adds a proof for each recording of a server. If the proof fails, the server has no
+// result.
 func (x *Explorer) proveServers(ctx context.Context, list []*recorded, out *Crashes) error {
 	keep := x.Keep
-	x.Keep = "" // what fails as it should is not kept
+	x.Keep = "" // states that must fail are not kept
 	defer func() { x.Keep = keep }()
 	for _, r := range list {
 		if r.cell.Reason != "" || !r.plan.server() {
@@ -121,8 +124,8 @@ func (x *Explorer) proveServers(ctx context.Context, list []*recorded, out *Cras
 	return nil
 }
 
-// proveServer checks that a server that starts with a state shows if something is missing: without the syncs
-// of its recording, something must be lost.
+// proveServer checks that missing data is noticed if a server starts with the files of a state. It
+// removes the syncs from the server's recording, so something must be lost.
 func (x *Explorer) proveServer(ctx context.Context, r *recorded) (Proof, error) {
 	found := Proof{Name: "the recording of " + r.plan.name() + ", without its syncs of files, loses or breaks", Want: Lost, AtBest: true, Found: Kept}
 	cut := *r.rec
@@ -147,7 +150,7 @@ func (c *Crashes) aboutServers() string {
 	return text + "Each state is judged by a server that starts with its files."
 }
 
-// alsoJudge names the judges beside the driver that wrote.
+// alsoJudge names the judges other than the driver that wrote the files.
 func (c *Crashes) alsoJudge() string {
 	if _, all := c.servers(); all {
 		return ""
@@ -155,7 +158,7 @@ func (c *Crashes) alsoJudge() string {
 	return " and by " + document.And(document.Map(c.Judges, document.Line))
 }
 
-// documentation names what says which faults must lose nothing.
+// documentation names the documentation with which results are compared.
 func (c *Crashes) documentation() string {
 	switch n, all := c.servers(); {
 	case all:

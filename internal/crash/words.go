@@ -42,8 +42,9 @@ func settingsWords(s driver.Settings, own bool, hidden []string) string {
 	return strings.Join(words, " ")
 }
 
-// shared returns the names of the settings, other than journal_mode and synchronous, that all cells with
-// settings of the user's have with the same value. Their names and values are in words.
+// shared returns the names of the settings that have the same value in all cells, other than
+// journal_mode and synchronous. Cells with a driver's own defaults do not count, unless there are
+// no others. The result "words" has the names with their values.
 func (c *Crashes) shared() (names, words []string) {
 	cells := slices.DeleteFunc(slices.Clone(c.Cells), func(k Cell) bool { return k.Own })
 	if len(cells) == 0 {
@@ -60,8 +61,8 @@ func (c *Crashes) shared() (names, words []string) {
 	return names, words
 }
 
-// name returns the settings of a cell, without those that all cells share. For a driver's own default, it
-// adds those that were read back.
+// name returns the settings of a cell in words, without settings that all cells share. For a
+// driver's own defaults, it returns the journal mode and synchronous as they were read back.
 func (c *Crashes) name(cell *Cell) string {
 	if ofServer(cell.InForce) {
 		return serverWords(cell)
@@ -127,8 +128,8 @@ func perTransaction(c *Cell, n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/float64(c.Cost.Transactions)), ".0")
 }
 
-// drivers names the drivers of a row. If few of the drivers with these settings are missing, it names
-// those.
+// drivers names the drivers of a row. If the row lacks only few of the drivers with these settings,
+// it names the lacking ones: "all but …".
 func (r *row) drivers() string {
 	const few = 2
 	names := document.Map(r.cells, func(k *Cell) string { return document.Line(k.Driver) })
@@ -223,8 +224,8 @@ func (f Fault) title() string {
 	return string(f)
 }
 
-// varying returns the faults that are columns of the table: those after which not everything is kept in
-// all rows.
+// varying returns the faults that are columns of the table. A fault is left out if everything is
+// kept after it in all rows.
 func (c *Crashes) varying() (list []Fault) {
 	for _, f := range c.explored() {
 		if slices.ContainsFunc(c.rows(), func(r *row) bool { return found(r.cells, f) != "kept" }) {
@@ -385,7 +386,8 @@ func (c *Crashes) howSure() string {
 		how, document.Counted(int64(c.states()), "different state"), strings.Join(by, ", "), when, c.alsoJudge(), document.Counted(int64(len(c.Proofs)), "proof"))
 }
 
-// failures describes the worst states, one for each row, and for each driver what else went wrong.
+// failures describes the worst state of each row. It also describes what else went wrong with each
+// driver.
 func (c *Crashes) failures() (list document.List) {
 	list = c.troubles()
 	for _, r := range c.rows() {
@@ -412,7 +414,7 @@ func (c *Crashes) failures() (list document.List) {
 	return list
 }
 
-// troubles describes what went wrong beside the content of databases, once for each driver and fault.
+// troubles describes what went wrong besides lost or damaged data, once for each driver and fault.
 func (c *Crashes) troubles() (list document.List) {
 	told := map[string]bool{}
 	for i := range c.Cells {

@@ -143,10 +143,10 @@ func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point)
 	return list
 }
 
-// rating describes the choices of a mix with which no driver had lock errors. The field order has these
-// choices. Each other field has one element for each of them. An element of cells has the cells with this
-// choice, sorted by driver. The elements of speeds and calms have the geometric means, for each round, of
-// LockCell.speeds and LockCell.calms over these cells.
+// rating describes the choices of a mix with which no driver had lock errors. The field "order" has
+// these choices. Each other field has one element for each choice. An element of the field "cells"
+// has the cells with the choice, sorted by driver. The elements of "speeds" and "calms" have, for
+// each round, the geometric means of LockCell.speeds and LockCell.calms over these cells.
 type rating struct {
 	order         []LockChoice
 	cells         [][]*LockCell
@@ -186,9 +186,9 @@ func (m *LockedMix) rate() (r rating) {
 	return r
 }
 
-// setBest sets m.Best to the fastest choice and m.Calm to the choice with the lowest 99.9th percentile. It
-// also sets the fields that depend on these two. bySpeed and byCalm have the comparisons of the choices in
-// r.order with each other.
+// setBest sets m.Best to the fastest choice and m.Calm to the choice with the lowest 99.9th
+// percentile. It also sets the fields that depend on Best and Calm. The parameters "bySpeed" and
+// "byCalm" have the comparisons of every two choices in r.order.
 func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 	if len(r.order) == 0 {
 		return
@@ -225,11 +225,12 @@ func (m *LockedMix) setNearest() {
 	m.Nearest = &nearest
 }
 
-// foremost finds the best of several choices, which are in the parameter "order". The result "first" is the
-// choice with the highest median. The result "equal" has the other choices that are not significantly worse.
-// The result "gain" is the ratio of the first choice's figures to the figures of the workload's own settings.
-// The parameter "today" is the index of these settings. gain is nil if today is -1 or the index of the first
-// choice. All results are nil if there are no figures.
+// foremost finds the best of several choices, which are in the parameter "order". The result
+// "first" is the choice with the highest median. The result "equal" has the other choices that are
+// not significantly worse. The result "gain" is the ratio of the first choice's figures to the
+// figures of the workload's own settings. The parameter "today" is the index of these settings. The
+// result "gain" is nil if "today" is -1 or the index of the first choice. All results are nil if
+// there are no figures.
 func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs []stats.Pair, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
 	best := slices.Index(medians, slices.Max(medians))
 	if best < 0 || medians[best] == 0 { // the best median is NaN or 0, because there are no figures

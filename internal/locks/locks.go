@@ -40,7 +40,7 @@ type LockedMix struct {
 	EquallyCalm []LockChoice   `json:"as_calm,omitempty"` // choices not measurably worse than Calm
 	Today       *LockChoice    `json:"today,omitempty"`   // the workload's own settings; nil if they were not measured, or if the workload has several variants of them
 	Gain        *stats.Summary `json:"gain,omitempty"`    // speed with Best divided by speed with Today
-	Calmer      *stats.Summary `json:"calmer,omitempty"`  // 99.9th percentile of the latency with Today divided by that with Calm
+	Calmer      *stats.Summary `json:"calmer,omitempty"`  // 99.9th percentile of the latency with Today divided by the same percentile with Calm
 	Cells       []*LockCell    `json:"cells"`             // cells in the order of the run
 }
 

@@ -34,9 +34,9 @@ func onScreen(l *Locks) document.Document {
 	return append(d, shortLegend, document.Section{Forms: []document.Form{{Missing: "what was measured where"}}})
 }
 
-// inShort says why operations failed, and lists remedies for cells with errors. Cells with the workload's own
-// settings come first. The parameter rows is the greatest number of cells that are listed for a mix. If minor
-// is true, inShort adds details, such as waits.
+// inShort says why operations failed, and lists remedies for cells with errors. Cells with the
+// workload's own settings come first. The parameter "rows" is the greatest number of cells that are
+// listed for a mix. If the parameter "minor" is true, inShort adds details, such as waits.
 func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 	d, left := document.Document(nil), 0
 	for _, m := range l.Mixes {

@@ -21,7 +21,7 @@ const (
 func remedies(cells []*LockCell) document.Grid {
 	type row struct {
 		of     *LockCell
-		second bool // the row before is of the same cell
+		second bool // the previous row is about the same cell
 		LockRemedy
 	}
 	var rows []row

@@ -151,8 +151,9 @@ func calmest(m *LockedMix) string {
 		m.amongOthers(*m.Calm, m.EquallyCalm, thanToday(m, m.Calmer, true, tailsOf))
 }
 
-// amongOthers says how many choices are as good as the choice best, and how best compares with the workload's
-// own settings. If these settings are worse than best, the result ends with the text in the parameter "than".
+// amongOthers says how many choices are as good as the choice in the parameter "best", and how this
+// choice compares with the workload's own settings. If these settings are worse, the result ends
+// with the text in the parameter "than".
 func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string) string {
 	s := ""
 	switch n := len(equal); {
@@ -173,8 +174,8 @@ func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string
 }
 
 // thanToday says how a choice compares with the workload's own settings: by latency if the
-// parameter latency is true, otherwise by rate. gain is how many times as good the choice is. If gain is
-// nil, thanToday returns "".
+// parameter "latency" is true, otherwise by rate. The parameter "gain" is how many times as good
+// the choice is. If it is nil, thanToday returns "".
 func thanToday(m *LockedMix, gain *stats.Summary, latency bool, figures func(*LockedMix, LockChoice) string) string {
 	if gain == nil {
 		return ""

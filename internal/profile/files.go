@@ -109,8 +109,8 @@ func readManifest(dir string) manifest {
 	return m
 }
 
-// wrote reports whether file may be written. It may be if it does not exist, or if it still has the
-// content that the manifest lists under name.
+// wrote reports whether a file may be written. That is so if the file does not exist, or if it
+// still has the content that the manifest lists under the given name.
 func (m manifest) wrote(file, name string) bool {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -119,7 +119,8 @@ func (m manifest) wrote(file, name string) bool {
 	return err == nil && m[name] == directory.Sum(data)
 }
 
-// Write writes the files of each driver that has a profile, and lists the files in answer.
+// Write writes the files of each driver that has a profile. It lists the files in the parameter
+// "answer".
 func (f *Files) Write(done []*lab.Profiled, answer *Profiled) error {
 	answer.Into = f.Dir
 	if err := os.Mkdir(f.Dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -180,7 +181,8 @@ func (f *Files) Write(done []*lab.Profiled, answer *Profiled) error {
 	return nil
 }
 
-// Kept returns profiles in the form in which a run stores them. noPerf says why perf was not used.
+// Kept returns profiles in the form in which a run stores them. The parameter "noPerf" says why
+// perf was not used.
 func Kept(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
 	p := &result.Profiles{Phase: phase, NoPerf: noPerf}
 	for _, d := range done {

@@ -47,7 +47,7 @@ type firefoxSamples struct {
 	WeightType string    `json:"weightType"` // "tracing-ms" or "bytes"
 }
 
-// firefoxTables are the tables that all threads share. The number of a key is that of its row.
+// firefoxTables are the tables that all threads share. The index of a key is the number of its row.
 type firefoxTables struct {
 	strings   distinct.Index[string]
 	resources distinct.Index[int] // names of object files
@@ -111,10 +111,11 @@ func outermostFirst(a, b stacks.Stack) int {
 	return cmp.Compare(m, n)
 }
 
-// samples returns the table of the samples of one driver, with a row for each stack, and the time of
-// all rows. A row's weight is the stack's value per trial, multiplied by unit. Samples have no times of
-// their own. So rows are sorted by their functions and laid end to end, and a chart over time is a
-// flame graph.
+// samples returns the table of the samples of one driver, with a row for each stack. A row's weight
+// is the stack's value per trial, multiplied by the parameter "unit". Samples have no times. So the
+// rows are sorted by their functions, and each row begins when the previous one ends. A chart of
+// the rows over time then looks like a flame graph. The result "end" is the time at which the last
+// row ends.
 func (t *firefoxTables) samples(side FlameSide, list []stacks.Stack, weightType string, unit float64) (out firefoxSamples, end float64) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, outermostFirst)
@@ -141,7 +142,7 @@ func firefoxOf(p *Profiled) columns {
 			interval = min(interval, samples.Weight[samples.Length-1])
 		}
 		allocations, all := tables.samples(side, side.Allocations, "bytes", 1)
-		for j := range allocations.Time { // over the same time as samples
+		for j := range allocations.Time { // scale the times, so that allocations end when the samples end
 			allocations.Time[j] *= end / max(all, 1)
 		}
 		threads = append(threads, columns{"name": side.Name, "processName": side.Name, "processType": "default", "isMainThread": true, "pid": side.Name, "tid": i,
@@ -150,7 +151,7 @@ func firefoxOf(p *Profiled) columns {
 		visible = append(visible, i)
 	}
 	alone := *p
-	alone.Files = nil // they were written beside this file
+	alone.Files = nil // they are in the same directory as this file
 	facts := document.Map(profileFacts(&alone), func(it document.Item) columns {
 		return columns{"label": it.Label, "format": "string", "value": it.Text}
 	})

@@ -71,8 +71,8 @@ func groupsOf(p *Profiled) (names []string) {
 	return names
 }
 
-// colored lists all groups of functions. The groups in the parameter some come first, so they have the
-// same colors as in a picture that has no other groups.
+// colored lists all groups of functions. The groups in the parameter "some" come first, so they
+// have the same colors as in a picture that has no other groups.
 func colored(some []string) []string {
 	all := slices.Clone(some)
 	for _, g := range stacks.Groups {

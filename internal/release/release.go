@@ -24,7 +24,7 @@ type release struct {
 	out     io.Writer
 
 	proxy string // directory of the module proxy of files
-	cache string // the go command's module cache, removed with all that was never published
+	cache string // module cache of the go command; removed at the end, because its copy of the release may never be published
 	tree  string // directory of the released commit's files
 }
 
@@ -78,11 +78,12 @@ func (r *release) commit(ctx context.Context) (commit string, err error) {
 	if err := r.publish(ctx, r.module, "", commit); err != nil {
 		return "", err
 	}
-	// As a user does it, outside of every module.
+	// Install the release as a user does, outside of any module.
 	return commit, r.command(ctx, filepath.Dir(r.tree), "go", "install", "-trimpath", r.module+"/cmd/"+path.Base(r.module)+"@"+r.version)
 }
 
-// vet vets the modules as they are on main: their code is that of the release. This also compiles their tests.
+// vet vets the modules as they are on main, because the release will have the same code. This also
+// compiles their tests.
 func (r *release) vet(ctx context.Context) error {
 	for _, m := range append([]part{{r.module, "."}}, r.parts...) {
 		fmt.Fprintf(r.out, "go -C %s vet ./...\n", m.dir)
@@ -114,10 +115,12 @@ func (r *release) writeMod() error {
 	return os.WriteFile(filepath.Join(r.tree, "go.mod"), data, 0o644)
 }
 
-// inClone matches what documents say for somebody with a clone, and what they say in a release instead.
+// inClone matches a text of a document for users with a clone, together with the text that replaces
+// it in a release.
 var inClone = regexp.MustCompile(`(?s)<!-- in a clone -->\n.*?<!-- in a release:\n(.*?)-->\n`)
 
-// writeDocuments writes into the documents what they say in a release, with its version.
+// writeDocuments replaces the texts that [inClone] matches by the texts for a release, with its
+// version.
 func (r *release) writeDocuments(ctx context.Context) error {
 	list, err := git(ctx, r.tree, "ls-files", "*.md")
 	if err != nil {
@@ -159,9 +162,9 @@ func (r *release) tag(ctx context.Context, commit string) error {
 	return nil
 }
 
-// command runs a command with the module proxy of files before the user's proxies. Modules go to
-// a cache of their own: should this release be given up, the user's cache must not keep it. The
-// user's cache serves other modules, so they need not be downloaded.
+// command runs a command with the module proxy of files before the user's proxies. The command uses
+// a separate module cache, because the user's cache must not keep a release that is given up. Other
+// modules are copied from the user's cache, so they need not be downloaded.
 func (r *release) command(ctx context.Context, dir, name string, args ...string) error {
 	fmt.Fprintf(r.out, "%s %s\n", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, "go", "env", "GOPROXY", "GOMODCACHE", "GOFLAGS", "GONOSUMDB")

@@ -49,7 +49,7 @@ const ours = "github.com/sqlite3perf/sqlite3perf"
 // Grouper assigns the stacks of one driver's worker to groups.
 type Grouper struct {
 	Module string // module path of the driver's library
-	Opaque bool   // true if stacks contain no C functions, only the call from Go to C, as those of Go's profiler
+	Opaque bool   // true if stacks are from Go's profiler: they contain the call from Go to C, but no C functions
 }
 
 // Of returns the group of a stack. That is the group of its innermost function. Functions of
@@ -188,8 +188,8 @@ func goPackage(name string) (string, bool) {
 	}
 	pkg, rest, ok := strings.Cut(name[slash:], ".")
 	if !ok || pkg == "" || slash == 0 && hasAnyPrefix(rest, "isra", "part", "constprop", "cold", "lto_priv", "llvm") {
-		// Without a package, the name is that of a C function or of a function in assembly. Only those
-		// in the list memory belong to the Go runtime.
+		// Without a package, the name belongs to a function in C or assembly. Such a function is
+		// part of the Go runtime only if it is in the list "memory".
 		return "runtime", slices.Contains(memory, name)
 	}
 	return strings.ReplaceAll(name[:slash]+pkg, "%2e", "."), true
@@ -211,7 +211,7 @@ func Short(function string) []string {
 	return []string{name, own}
 }
 
-// below reports whether a package has the path at, or a path below it.
+// below reports whether a package has the path in the parameter "at", or a path below it.
 func below(pkg, at string) bool {
 	return at != "" && (pkg == at || strings.HasPrefix(pkg, at+"/"))
 }

@@ -14,19 +14,19 @@ import (
 )
 
 // PerfFields is the argument for option -F of perf script. [ReadPerf] reads what perf script prints
-// with it.
+// with this argument.
 const PerfFields = "tid,time,ip,sym,dso"
 
 // PerfFrequency is how often, per second of CPU time, perf samples each thread. It is a prime number,
 // so samples do not synchronize with timers.
 const PerfFrequency = 997
 
-// ReadPerf reads the output of perf script. clock has the times during which the worker's clock ran.
-// ReadPerf ignores samples taken at other times and samples of the profiler itself. It adds up equal
-// stacks.
+// ReadPerf reads the output of perf script. The parameter "clock" has the times during which the
+// worker's clock ran. ReadPerf ignores samples taken at other times and samples of the profiler
+// itself. It adds up equal stacks.
 func ReadPerf(r io.Reader, clock []protocol.Stretch) ([]Stack, error) {
 	var list []Stack
-	var at distinct.Index[string] // of list
+	var at distinct.Index[string] // the index of each stack in list
 	var frames []Frame
 	counts, inSample := false, false
 	end := func() {

@@ -96,9 +96,9 @@ func stacks(p *pprof.Profile) (list []Stack) {
 	return list
 }
 
-// Add adds the profiles of one trial, which a worker wrote into a directory. clock has the
-// times at which the phase's clock ran. If the worker wrote no profiles, written is false and
-// err is nil.
+// Add adds the profiles of one trial, which a worker wrote into a directory. The result "clock" has
+// the times at which the phase's clock ran. If the worker wrote no profiles, the result "written"
+// is false and err is nil.
 func (r *Recording) Add(dir string) (clock []protocol.Stretch, written bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, protocol.StretchesFile))
 	if os.IsNotExist(err) {

@@ -118,8 +118,8 @@ func name(frames []Frame) string {
 	return "kernel: " + frames[0].Function
 }
 
-// Ratio returns the average CPU time of the second driver's trials divided by that of the first
-// driver's, with its 95 % interval. Both summaries must have samples.
+// Ratio returns the average CPU time of the second driver's trials, divided by the average of the
+// first driver's trials, with its 95 % interval. Both summaries must have samples.
 func Ratio(first, second *Summary) (float64, stats.Interval) {
 	return stats.SampledRatio(first.sampled(), second.sampled())
 }

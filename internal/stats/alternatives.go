@@ -79,7 +79,7 @@ func (a *Alternatives) shares(i int) []Point {
 
 // MoreFailed compares the shares of operations that failed in alternative i and in the first
 // alternative. The p-value is corrected for the number of such comparisons, which is the parameter
-// tests. The result "told" is true if significantly more operations of alternative i failed. The
+// "tests". The result "told" is true if significantly more operations of alternative i failed. The
 // result "seems" is true if there are at least four rounds, and more operations of alternative i
 // failed in each of them. Differences of at most [FailureMargin] do not count.
 func (a *Alternatives) MoreFailed(i, tests int) (told, seems bool) {
@@ -126,15 +126,15 @@ func (a *Alternatives) Phases(i, j int, confidence float64) (list []PhaseRatio) 
 }
 
 // Memory returns the peak memory use (resident set) of alternative i in bytes, or 0 if it is
-// unknown. That is the median over the trials of a case. If there are several cases, the greatest
-// of their medians counts.
+// unknown. For each case, Memory computes the median over its trials. It returns the greatest of
+// these medians.
 func (a *Alternatives) Memory(i int) float64 {
 	return a.greatest(i, func(s *result.Sample) int64 { return s.PeakRSSBytes })
 }
 
-// DatabaseBytes returns the size in bytes of the largest database that a phase of alternative i
-// left behind. That is the median over the trials of a case. If there are several cases, the
-// greatest of their medians counts.
+// DatabaseBytes returns the size in bytes of the largest database at the end of any phase of
+// alternative i. For each case, DatabaseBytes computes the median over its trials. It returns the
+// greatest of these medians.
 func (a *Alternatives) DatabaseBytes(i int) float64 {
 	return a.greatest(i, func(s *result.Sample) int64 { return s.DatabaseBytes })
 }

@@ -96,9 +96,9 @@ func Analyze(run *result.Run, floor string) *Analysis {
 	return a
 }
 
-// CompareFamilies compares every two sets of each family. A set has one figure per round,
-// computed from the run's samples. The p-values are corrected in the same way as those of the
-// run's tables: for all families together, and for the number of looks.
+// CompareFamilies compares every two sets of each family. A set has one figure per round, computed
+// from the run's samples. The p-values are corrected as in the run's tables: for all families
+// together, and for judging the samples repeatedly.
 func (a *Analysis) CompareFamilies(families ...[][]Point) [][]Pair {
 	pairs := make([][]Pair, len(families))
 	for i, sets := range families {
@@ -158,8 +158,9 @@ func (a *Analysis) Proof(driver string) *protocol.Proof {
 	return nil
 }
 
-// InForce returns the settings that were in force in a trial of the case, including those that nobody set. The
-// settings asked replace those that were read back.
+// InForce returns the settings that were in force in a trial of the case, including settings that
+// nobody set. These are the settings that the worker read back. If the parameter "asked" has a
+// setting, its value is used instead.
 func (o *Outcome) InForce(asked driver.Settings) driver.Settings {
 	if p := o.Proof(); p != nil && len(p.Connections) > 0 {
 		return p.Connections[0].With(asked)
@@ -178,7 +179,8 @@ func (o *Outcome) Proof() *protocol.Proof {
 	return nil
 }
 
-// judgeCases returns the outcome of each case of the run, and notes the run's own warnings.
+// judgeCases returns the outcome of each case of the run. It adds the warnings that are not about a
+// case to a.Warnings.
 func (a *Analysis) judgeCases() []*Outcome {
 	byID := map[int]*Outcome{}
 	var list []*Outcome

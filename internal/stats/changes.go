@@ -14,7 +14,7 @@ type Change struct {
 
 	// P estimates how likely noise alone would allow a division as clear as this one. It is the
 	// share of random series without a change that can be divided at least as clearly, at any
-	// index. Each kind of noise has its own share, and P is the greatest of them.
+	// index. The share is computed for each kind of noise. P is the greatest of these shares.
 	P float64
 }
 
@@ -29,9 +29,9 @@ const (
 	// leastLevel is the least number of values of a level. Fewer may be outliers.
 	leastLevel = 3
 
-	// notWeaker is the level of the confidence bound that [noise.strongest] returns: the noise is
-	// stronger than this bound with at most this probability. The stronger noise is, the more its
-	// successive values depend on each other.
+	// notWeaker is the greatest probability that the noise of a series is stronger than
+	// [noise.strongest] says. The stronger noise is, the more its successive values depend on each
+	// other.
 	notWeaker = 0.01
 
 	// calibrations is the number of random series from which the correlation of noise is measured,
@@ -39,12 +39,12 @@ const (
 	calibrations = 200
 )
 
-// Changes returns the places where the level of a series changes, in ascending order. The
-// parameter series is the number of series of at least [MinChanges] values that are judged
-// together. The method is E-divisive (Matteson, James 2014, Journal of the American Statistical
-// Association 109(505)). It divides the series where the energy distance of the two parts is
-// greatest, provided that almost no other order of the values can be divided as clearly. Then it
-// divides each part in the same way. It assumes no distribution.
+// Changes returns the places where the level of a series changes, in ascending order. The parameter
+// "series" is the number of series that are judged together. Series of fewer than [MinChanges]
+// values do not count. The method is E-divisive (Matteson, James 2014, Journal of the American
+// Statistical Association 109(505)). It divides the series where the energy distance of the two
+// parts is greatest, provided that almost no other order of the values can be divided as clearly.
+// Then it divides each part in the same way. It assumes no distribution.
 //
 // The machine may drift from run to run. Then values are not independent, and a wandering level
 // looks like a step. So the other orders of the values imitate three kinds of noise: independent
@@ -84,10 +84,11 @@ func divide(values []float64, from int, level float64) []Change {
 	return append(list, divide(values[at:], from+at, level)...)
 }
 
-// rarer reorders the values at random many times. The order of the ranks follows random noise,
-// which the function imitate generates with the given strength. The result p is the share of these
-// orders that [levels] divides at least as clearly as the given distance. ok is true if p is at
-// most level; otherwise p is 0. The seed is fixed, so that a series always has the same changes.
+// rarer reorders the values at random many times. The function "imitate" generates random noise
+// with the given strength. The least value is placed where the noise is least, and so on. The
+// result p is the share of these orders that [levels] divides with a distance of at least the given
+// one. The result ok is true if p is at most the given level. Otherwise p is 0. The seed is fixed,
+// so that a series always has the same changes.
 func rarer(values []float64, distance, level float64, imitate generator, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
@@ -127,11 +128,11 @@ var dependent = []noise{
 	{pink, []float64{0, 0.25, 0.5, 0.75, 1}, new(sync.Map)},
 }
 
-// strongest returns the greatest strength that the noise of a series may have. The parameter count
-// is the number of values of the series, and the parameter "left" is their [lag1] correlation. A
-// strength is possible if, of random series with this strength and length, at least the share
-// [notWeaker] has a smaller correlation. If no strength is possible, strongest returns the least
-// one.
+// strongest returns the greatest strength that the noise of a series may have. The parameter
+// "count" is the number of values of the series, and the parameter "left" is their [lag1]
+// correlation. The function generates random series with each strength and the same length. A
+// strength is possible if the share of these series with a smaller correlation is at least
+// [notWeaker]. If no strength is possible, strongest returns the least one.
 func (n noise) strongest(count int, left float64) float64 {
 	for _, s := range slices.Backward(n.strengths) {
 		type key struct {

@@ -36,7 +36,7 @@ type Test struct {
 
 	sign   int       // -1: the first set is lower; 1: it is higher; 0: neither
 	fine   float64   // the p-value from which corrections start
-	single float64   // the value of fine before corrections; set only if shares of failed operations are compared
+	single float64   // the value of the field fine before corrections; set only if shares of failed operations are compared
 	logs   []float64 // logarithms of the ratios; if shares of failed operations are compared, the differences of the shares
 	alone  bool      // the table has two sets, so this is its only comparison
 
@@ -58,9 +58,9 @@ func CompareRatios(ratios []float64) Test {
 	return t
 }
 
-// CompareRatiosAt is like [CompareRatios], for a comparison that is judged several times. All these
-// looks share the level [Alpha]. The parameter share is the part of the level for this look, by
-// which the p-values are divided.
+// CompareRatiosAt is like [CompareRatios], for a comparison that is judged several times. The level
+// [Alpha] is divided among these judgments. The parameter "share" is the part of the level for this
+// judgment. The p-values are divided by it.
 func CompareRatiosAt(ratios []float64, share float64) Test {
 	t := CompareRatios(ratios)
 	t.P, t.fine = min(1, t.P/share), min(1, t.fine/share)
@@ -83,8 +83,8 @@ func (t Test) TooFew() (enough int, few bool) {
 }
 
 // telling returns a number of rounds, at least n. If one of two sets is greater in each of so many
-// rounds, the two sets certainly differ significantly. family is the number of comparisons that are
-// made. alone is true if the table has no other comparison.
+// rounds, the two sets certainly differ significantly. The parameter "family" is the number of
+// comparisons that are made. The parameter "alone" is true if the table has no other comparison.
 func telling(n int, family float64, alone bool) int {
 	for math.Ldexp(1, 1-n)*family >= Alpha { // the p-value of n rounds that all agree
 		n++
@@ -96,13 +96,13 @@ func telling(n int, family float64, alone bool) int {
 }
 
 // Telling returns the least number of rounds after which two of several sets certainly differ
-// significantly if one of them is greater in each round. The parameter sets is the number of sets.
+// significantly if one of them is greater in each round. The parameter "sets" is the number of sets.
 func Telling(sets int) int { return telling(MinSamples, float64(sets*(sets-1)/2), sets == 2) }
 
-// Further estimates how many more rounds two sets need that do not differ significantly yet. They
-// need rounds until they differ significantly, or until the interval of their ratio is within the
-// margin around 1. A margin of 0.05 is 5 %. Further assumes that the ratio stays the same.
-// [MaxRounds] means this many or more.
+// Further estimates how many more rounds are needed to judge two sets that do not differ
+// significantly yet. Rounds are needed until the sets differ significantly, or until the interval
+// of their ratio is within the margin around 1. A margin of 0.05 is 5 %. Further assumes that the
+// ratio stays the same. [MaxRounds] means this many or more.
 func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	if enough, few := t.TooFew(); few {
 		return enough - t.N
@@ -216,7 +216,7 @@ type Standing struct {
 
 // Rank ranks n sets. The sets are in the order that [inOrder] returns, and pairs has the
 // comparisons that [CompareAll] returned. The function takesPart reports whether a set is compared.
-// The function floor reports whether a set is one of the floor (see [Standing]). The floor has no
+// The function "floor" reports whether a set belongs to the floor (see [Standing]). The floor has no
 // rank and beats no set, unless only sets of the floor are compared. Two sets that were not
 // compared are tied.
 func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
@@ -275,15 +275,15 @@ func inOrder(n int, pairs []Pair) []int {
 		free := func(i int) bool {
 			return !slices.ContainsFunc(left, func(j int) bool { return above[i][j] })
 		}
-		next := max(0, slices.IndexFunc(left, free)) // left is sorted by median: if no set is free, take the one with the least median
+		next := max(0, slices.IndexFunc(left, free)) // if no set is free, take the first one: it has the least median, because left is sorted by median
 		order = append(order, left[next])
 		left = slices.Delete(left, next, next+1)
 	}
 	return order
 }
 
-// arrange sorts sets in the order that [inOrder] returns, and renumbers their pairs. order has
-// the old index of each set.
+// arrange sorts sets in the order that [inOrder] returns, and renumbers their pairs. The result
+// "order" has the old index of each set.
 func arrange[T any](sets []T, pairs []Pair) (order []int) {
 	order = inOrder(len(sets), pairs)
 	before := slices.Clone(sets)

@@ -64,8 +64,9 @@ func (m Metric) Cost() *result.Metric {
 	return &result.Metrics[i]
 }
 
-// of returns a sample's value of the metric, or 0 if the value is unknown. A value that is known to
-// be 0 has no ratio, so it is taken as 1 in all operations of the sample. The metric must not be [Time].
+// of returns a sample's value of the metric, or 0 if the value is unknown. No ratio can be formed
+// with a value of 0. So a value that is known to be 0 is replaced by 1 divided by the number of
+// operations. The metric must not be [Time].
 func (m Metric) of(s *result.Sample) float64 {
 	v, known := m.Cost().Value(s)
 	if known && v == 0 {
@@ -150,8 +151,8 @@ type Compared struct {
 	least float64 // the smallest P that is possible with this number of rounds
 }
 
-// By compares the same cells by another metric. It leaves out cells whose samples lack the metric, except
-// those that are bad or differ.
+// By compares the same cells by another metric. It leaves out cells whose samples lack the metric,
+// unless their verdict is Bad or Differing.
 func (c *Comparison) By(m Metric) *Comparison {
 	out := &Comparison{Metric: m, First: c.First, Second: c.Second, Margin: c.Margin, Interleaved: c.Interleaved, Pairs: c.Pairs}
 	looks := 1.0
@@ -301,7 +302,7 @@ type Across struct {
 	Changed bool // workloads with the same name are compared even if their contents differ
 }
 
-// Compare is like [CompareRuns], with the options in how.
+// Compare is like [CompareRuns], but with options.
 func (how Across) Compare(first, second *Analysis) *Comparison {
 	c := &Comparison{Metric: how.Metric, First: how.Names[0], Second: how.Names[1], Margin: how.Margin, Pairs: 1}
 	var by *result.Compares
@@ -402,8 +403,8 @@ func (x *Compared) Points() (first, second []Point) {
 	return x.First.points(value), x.Second.points(value)
 }
 
-// Medians returns the medians of the two sets of values that [Compared.Points] returns, except that a
-// value that is known to be 0 is 0.
+// Medians returns the medians of the two sets of values that [Compared.Points] returns. But a value
+// that is known to be 0 stays 0 here, whereas Points replaces it.
 func (x *Compared) Medians() (first, second float64) {
 	a, b := x.Points()
 	if cost := x.Metric.Cost(); cost != nil {
@@ -441,9 +442,9 @@ func (x *Compared) means(confidence float64) Summary {
 }
 
 // holm corrects p-values for the size of their family (Holm 1979, Scandinavian Journal of
-// Statistics 6(2)). The parameter pairs is the number of pairs of drivers, each of which has a
-// family of this size. holm corrects for that number too (Bonferroni). Then the probability of any
-// false verdict, over all families, is at most [Doubt].
+// Statistics 6(2)). The parameter "pairs" is the number of pairs of drivers. Each pair has a family
+// of the same size, so holm also corrects for the number of pairs (Bonferroni). Then the
+// probability of any false verdict, over all families, is at most [Doubt].
 func holm(family []*float64, pairs int) {
 	order := slices.Clone(family)
 	slices.SortStableFunc(order, func(a, b *float64) int { return cmp.Compare(*a, *b) })
@@ -456,8 +457,8 @@ func holm(family []*float64, pairs int) {
 
 // mean returns the geometric mean of the ratios of all cells, over the rounds that all cells have.
 // It returns nil if there is no such round. The function confidence returns the confidence of the
-// interval for a number of rounds. If cells were settled at different times, only the rounds count
-// until the first cell was settled.
+// interval for a number of rounds. Settled cells may not be measured in later rounds. Then only the
+// rounds before the first cell was settled count.
 func mean(cells []*Compared, confidence func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

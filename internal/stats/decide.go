@@ -9,8 +9,8 @@ import (
 )
 
 // TailRounds is the least number of rounds after which two sides can be called the same. With fewer
-// rounds, slow trials could be missed: if one trial in ten of a side is slow, the probability that
-// all trials are fast is below [Doubt] only from this number of rounds on.
+// rounds, slow trials could be missed. Suppose that one in ten trials of a side is slow. Then it
+// takes 44 rounds until the probability of measuring no slow trial is below [Doubt].
 const TailRounds = 44
 
 func (x *Compared) decide(c *Comparison) {
@@ -114,9 +114,9 @@ func (x *Compared) nextLook(n int) int {
 }
 
 // narrower returns the factor by which the interval of a ratio must shrink until it is within a
-// margin, or excludes 1. The parameter within is the logarithm of 1 plus the margin. level is the
-// interval's own level: 0.05 if its confidence is 95 %. corrected is the level at which the
-// interval must exclude 1.
+// margin, or excludes 1. The parameter within is the logarithm of 1 plus the margin. The parameter
+// "level" is the interval's own level: 0.05 if its confidence is 95 %. The parameter "corrected" is
+// the level at which the interval must exclude 1.
 func narrower(s Summary, within, level, corrected float64) float64 {
 	at, half := math.Abs(math.Log(s.Median)), (math.Log(s.Interval.High)-math.Log(s.Interval.Low))/2
 	factor := half * normalQuantile(corrected) / normalQuantile(level) / at
@@ -131,8 +131,8 @@ func narrower(s Summary, within, level, corrected float64) float64 {
 func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
 
 // LeastRounds returns the least number of rounds after which a cell can have a significant
-// difference. The parameter cells is the number of cells that are compared. looks is true if the
-// run is judged while it is under way.
+// difference. The parameter "cells" is the number of cells that are compared. The parameter "looks"
+// is true if the run is judged while it is under way.
 func LeastRounds(cells int, looks bool) int {
 	for n := MinSamples; ; n++ {
 		factor := float64(cells)

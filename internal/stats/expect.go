@@ -50,7 +50,7 @@ func (list Expectations) Any(met Met) bool {
 func (a *Analysis) Expectations() (list Expectations) {
 	for g, o := range a.OutcomesByGroup() {
 		for _, e := range o.Case.Expects {
-			if slices.Contains(result.ExpectedFigures(), e.Figure) { // a run of somebody else can have anything
+			if slices.Contains(result.ExpectedFigures(), e.Figure) { // a run from another source may expect unknown figures
 				x := o.expected(e)
 				x.Variant = g.Variant()
 				list = append(list, x)
@@ -74,7 +74,7 @@ func (o *Outcome) expected(e result.Expectation) Expected {
 	var values []float64
 	var failed int64
 	for _, s := range o.samples(e.Phase) {
-		if v, known := figureOf(e.Figure, s.Sample); known || x.Counted() { // 0 syncs and writes were counted, too
+		if v, known := figureOf(e.Figure, s.Sample); known || x.Counted() { // if syncs and writes were counted, 0 is a measured value too
 			values = append(values, v)
 		}
 		failed += FailedOf(s.Sample)
@@ -84,7 +84,7 @@ func (o *Outcome) expected(e result.Expectation) Expected {
 	}
 	i := x.Summary.Interval
 	switch {
-	case e.Figure == result.FigureErrors && e.Bound == 0: // a count, which has no error
+	case e.Figure == result.FigureErrors && e.Bound == 0: // a count is exact, so it needs no interval
 		if x.Met = IsMet; failed > 0 {
 			x.Met = NotMet
 		}

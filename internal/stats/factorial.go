@@ -250,8 +250,8 @@ func (e *Effect) measure(list []combination, confidence float64) bool {
 }
 
 // dependence compares the effect with one value of another factor and the effect with each other
-// value of that factor. The parameter list has the combinations of the effect, and place is the
-// index of the other factor.
+// value of that factor. The parameter "list" has the combinations of the effect. The parameter
+// "place" is the index of the other factor.
 func (e *Effect) dependence(list []combination, place int, other Factor, follows bool, confidence float64) Dependence {
 	d := Dependence{Factor: other.Name}
 	for i, v := range other.Values {
@@ -279,8 +279,9 @@ func (e *Effect) dependence(list []combination, place int, other Factor, follows
 	return d
 }
 
-// differsOnlyIn reports whether group g has the given value of a factor, and has the values of
-// group from for all other factors. If follows is true, the size of the pool may differ too.
+// differsOnlyIn reports whether group g has the given value of a factor, and the same values of all
+// other factors as the group in the parameter "from". If follows is true, the size of the pool may
+// differ too.
 func differsOnlyIn(g, from *Group, factor int, value Variation, follows bool) bool {
 	for i, v := range g.Varied {
 		want := from.Varied[i]

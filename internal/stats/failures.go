@@ -70,8 +70,8 @@ func within(a, b []Point) (list []float64) {
 	return list
 }
 
-// flipSteps is a number of steps. To compute a distribution, [exceeds] divides the sum of the
-// absolute differences into so many steps.
+// flipSteps is the number of steps into which [exceeds] divides the sum of the absolute
+// differences. It computes the distribution of sums in these steps.
 const flipSteps = 4096
 
 // exceeds returns the p-value of the test that the mean of differences d is above a value. The
@@ -128,7 +128,8 @@ func exceeds(d []float64, value float64) float64 {
 }
 
 // compareShares tests whether two cells' shares of failed operations differ by more than
-// [FailureMargin]. d has the difference of the shares in each round. The test is two-sided.
+// [FailureMargin]. The parameter d has the difference between the shares in each round. The test is
+// two-sided.
 func compareShares(d []float64) Test {
 	t := Test{N: len(d), P: 1, Adjusted: 1, fine: 1, single: 1, logs: d}
 	if t.N == 0 {

@@ -91,11 +91,11 @@ func Adjust(family []*Test) {
 }
 
 // adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014). First it
-// multiplies all p-values by looks, the factor for samples that were judged repeatedly. Then the
-// procedure of Benjamini and Hochberg selects the tables in which any two drivers differ
-// significantly. Within these tables, the level of the comparisons is multiplied by the share of
-// tables that were selected, so it stays the same if all are selected. If all drivers of all tables
-// are equal, the probability that the run finds any difference is at most [Alpha].
+// multiplies all p-values by the parameter "looks", the factor for samples that were judged
+// repeatedly. Then the procedure of Benjamini and Hochberg selects the tables in which any two
+// drivers differ significantly. Within these tables, the level of the comparisons is multiplied by
+// the share of tables that were selected, so it stays the same if all are selected. If all drivers
+// of all tables are equal, the probability that the run finds any difference is at most [Alpha].
 //
 // After this correction, tables of two drivers can have too few rounds for a significant
 // difference. So they are also corrected by [exchangeRun].

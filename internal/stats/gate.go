@@ -274,9 +274,9 @@ func (x *Compared) moreUntilJudged(most, tests float64) int {
 }
 
 // Settled returns the IDs of the cases that need no further rounds. Each cell of such a case has a
-// certain result: a fault such as a regression, no regression, or that it cannot be judged. None of
-// its expectations is open. If the baseline was measured by another run, only cases of the candidate
-// are returned.
+// certain result: a fault such as a regression, no regression, or that it cannot be judged. The
+// case also has no expectation that further rounds may decide. If the baseline was measured by
+// another run, only cases of the candidate are returned.
 func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
@@ -311,8 +311,8 @@ func (g *Gate) Doubtful() (cells []*Gated) {
 
 // Confirm judges the doubtful cells again, by a second measurement of the same sides. It gets one
 // comparison for each metric. If the baseline was stored, the second measurement may measure the
-// baseline's driver in the same rounds as the candidate. Then there is one run for each pair of
-// drivers. A doubtful cell that is in no comparison is not confirmed.
+// baseline's driver in the same rounds as the candidate. In that case, each pair of drivers has its
+// own run and comparisons. A doubtful cell that is in no comparison is not confirmed.
 func (g *Gate) Confirm(comparisons ...*Comparison) {
 	doubtful := g.Doubtful()
 	for _, cell := range doubtful {
@@ -349,8 +349,8 @@ func (x *Compared) candidate(phase string) string {
 	return fmt.Sprintf("%q %q %v %q %q %q", c.Workload, c.Scale, c.Parameters, c.Settings, c.Driver, phase)
 }
 
-// confirms reports whether the second measurement x shows the same fault as cell c. The
-// parameter "most" is the limit. cells is the number of cells that were measured again; the
+// confirms reports whether the second measurement x shows the same fault as cell c. The parameter
+// "most" is the limit. The parameter "cells" is the number of cells that were measured again; the
 // p-value is corrected for that number.
 func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	switch {

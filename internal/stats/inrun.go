@@ -11,8 +11,8 @@ type InRun struct {
 
 // Likely returns 1 if the second side is probably slower than the first, -1 if it is probably
 // faster, and 0 otherwise. A difference is probable if its p-value is below [Alpha]. The p-value is
-// that of [Compared.ShownP]. If the cell has InRun, the same p-value decides the ranks in the run's
-// report. A clear difference, for which the verdict is slower or faster, is also probable.
+// the result of [Compared.ShownP]. If the cell has InRun, the same p-value decides the ranks in the
+// run's report. A clear difference, for which the verdict is slower or faster, is also probable.
 func (x *Compared) Likely() int {
 	switch ratio := x.ShownRatio(); {
 	case !x.Measured() || !(x.ShownP() < Alpha):

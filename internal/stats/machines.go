@@ -92,8 +92,9 @@ func (m *Machines) addTable(i int, floor string, name TableName, t *Table) {
 	}
 }
 
-// pair returns the pair of two drivers in a table, and adds it if it is missing. turned is true if
-// the pair has the drivers in the opposite order: its First is the parameter second.
+// pair returns the pair of two drivers in a table, and adds it if it is missing. The result
+// "turned" is true if the pair has the drivers in the opposite order: its field First has the
+// parameter "second".
 func (m *Machines) pair(name TableName, first, second string) (p *MachinesPair, turned bool) {
 	for i := range m.Pairs {
 		switch p := &m.Pairs[i]; {
@@ -138,7 +139,7 @@ func (p *MachinesPair) agree() {
 }
 
 // SlowerSecond returns the pair with the slower driver as the second. The first machine whose
-// verdict is slower or faster decides which one that is.
+// verdict is slower or faster decides which driver is the slower one.
 func (p MachinesPair) SlowerSecond() MachinesPair {
 	first := slices.IndexFunc(p.Said, func(s SaidOn) bool { return s.Verdict == Slower || s.Verdict == Faster })
 	if first < 0 || p.Said[first].Verdict == Slower {

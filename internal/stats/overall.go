@@ -85,7 +85,7 @@ func (a *Analysis) overall() Overall {
 	return o
 }
 
-// summary is the method overall without comparisons.
+// summary is like [Analysis.overall], but it compares no drivers.
 func (a *Analysis) summary() Overall {
 	var o Overall
 	names, entries := a.byDriver()

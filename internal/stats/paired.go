@@ -163,10 +163,10 @@ const rankRounds = 16
 const shortTails = 1.25
 
 // corrected returns the p-value from which corrections for many comparisons start. With enough
-// rounds, it is the parameter rank: the p-value of the signed-rank test of the differences d. With
-// few rounds, it is the p-value of Student's paired t test, because that has no minimum. For
-// symmetric distributions with long tails the t test errs less often than its level says (Efron
-// 1969). In any case, a significant result also requires that [signedRank] agrees.
+// rounds, it is the parameter "rank", which is the p-value of the signed-rank test of the
+// differences d. With few rounds, it is the p-value of Student's paired t test, because that has no
+// minimum. For symmetric distributions with long tails the t test errs less often than its level
+// says (Efron 1969). In any case, a significant result also requires that [signedRank] agrees.
 func corrected(d []float64, rank float64) float64 {
 	n := len(d)
 	if n >= rankRounds || n < 2 {

@@ -84,7 +84,8 @@ func greatestT(rows [][]float64, enough float64) float64 {
 // after the exchanges, among this table and all tables whose t statistic was smaller (Westfall,
 // Young 1993, step-down maxT). If the two sets are equal, the test is exact for any distribution.
 //
-// The p-values are multiplied by looks, the factor for samples that were judged repeatedly.
+// The p-values are multiplied by the parameter "looks". It is the factor for samples that were
+// judged repeatedly.
 func exchangeRun(list []*Test, looks float64) {
 	list = slices.DeleteFunc(slices.Clone(list), func(x *Test) bool { return !(clearness(x.logs, 0) > 0) })
 	slices.SortStableFunc(list, func(a, b *Test) int { return cmp.Compare(clearness(b.logs, 0), clearness(a.logs, 0)) })

@@ -6,10 +6,10 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// Proportion returns the 95 % interval of a share of a population. Of n randomly drawn members, k
-// belong to that share. The interval is Wilson's score interval: E. B. Wilson, Probable Inference,
-// the Law of Succession, and Statistical Inference, JASA 22 (1927). If n is 0, the interval is from
-// 0 to 1.
+// Proportion returns the 95 % interval of the share of a population's members that have some
+// property. Of n randomly drawn members, k have the property. The interval is Wilson's score
+// interval: E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference,
+// JASA 22 (1927). If n is 0, the interval is from 0 to 1.
 func Proportion(k, n int64) Interval {
 	if n == 0 {
 		return Interval{0, 1, Confidence}
@@ -24,9 +24,9 @@ func Proportion(k, n int64) Interval {
 
 // PartsDiffer compares the same part of two sampled values a and b. A part is, for example, the CPU
 // time of one group of functions. k1 of a's samples and k2 of b's samples belong to the part. The
-// result difference is the part of b minus the part of a, per trial. The result "half" is half the
-// width of the interval of the difference. The parameter parts is the number of parts that are
-// compared. With a probability of 95 %, the intervals of all these parts contain the true
+// result "difference" is the part of b minus the part of a, per trial. The result "half" is half
+// the width of the interval of the difference. The parameter "parts" is the number of parts that
+// are compared. With a probability of 95 %, the intervals of all these parts contain the true
 // differences.
 //
 // A count of independent events has a Poisson distribution, so its variance equals the count. If
@@ -54,9 +54,10 @@ type Sampled struct {
 }
 
 // mean returns the mean of the values, and half the width of the interval of the mean's logarithm.
-// It uses the wider of two intervals. One is that of a count of independent events. The other,
-// which needs at least two trials, is that of the differences between trials (Student's t). Both
-// are first-order approximations: d log x = dx/x.
+// It computes two intervals and uses the wider one. The first interval assumes that the samples are
+// independent events. The second interval is computed from the differences between trials
+// (Student's t), so it needs at least two trials. Both are first-order approximations: d log x =
+// dx/x.
 func (s Sampled) mean(confidence float64) (mean, half float64) {
 	mean, half = Mean(s.Values), normalQuantile(1-confidence)/math.Sqrt(float64(s.Samples))
 	if n := float64(len(s.Values)); n > 1 {

@@ -49,7 +49,7 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 	if len(clients) < MinScaling {
 		return Scaling{}, false
 	}
-	all := func(n float64) float64 { return n } // if σ is 1, the terms first and serial have the same factor
+	all := func(n float64) float64 { return n } // the sum of the terms "first" and "serial", which have the same factor if σ is 1
 	least := math.Inf(1)
 	for _, fits := range []struct {
 		terms        []func(n float64) float64

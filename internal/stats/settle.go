@@ -102,9 +102,9 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// summaryFactor is how many times as precise the ratios of the summary must be as other figures,
-// before a case is settled. There are two reasons: the recommendation of a driver depends on these
-// ratios, and they use only rounds in which all cells were measured.
+// Before a case is settled, the ratios of the summary must be summaryFactor times as precise as
+// other figures. There are two reasons: the recommendation of a driver depends on these ratios, and
+// they use only rounds in which all cells were measured.
 const summaryFactor = 2
 
 // typicalPart is the part of the precision that half of the figures should reach. Otherwise most
@@ -118,14 +118,14 @@ func settled(list []Figure, precision float64) int {
 
 // UntilSettled returns a function for [lab.Schedule] that reports which cases of a run need no
 // further trials. These are the cases without figures, and the cases whose figures are all within
-// ±precision. There are three exceptions. The base of a table needs trials as long as any other cell
-// of the table does. A case of the summary needs trials until its driver's ratio in the summary is
-// within ±precision/[summaryFactor]. And once nine tenths of all figures are within ±precision, all
-// must be within [typicalPart] of it, until half of them are.
+// ±precision. There are three exceptions. The base of a table needs trials as long as any other
+// cell of the table does. A case of the summary needs trials until its driver's ratio in the
+// summary is within ±precision/[summaryFactor]. And once nine tenths of all figures are within
+// ±precision, all figures must be within ±precision × [typicalPart], until half of them are.
 //
-// The function judges all cases each time. It judges nothing, and its result judged is false, after
-// rounds for which [settlingLook] is false. If another driver becomes the base of a table, the
-// ratios change. Then a case that was settled before may need further trials.
+// The function judges all cases each time. After rounds for which [settlingLook] is false, it
+// judges nothing and its result "judged" is false. If another driver becomes the base of a table,
+// the ratios change. Then a case that was settled before may need further trials.
 func UntilSettled(floor string, precision float64) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		if !settlingLook(round) {

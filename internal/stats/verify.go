@@ -40,9 +40,9 @@ func (g *Group) verifyChecksums() {
 	}
 }
 
-// checksums returns the distinct checksums of a phase. If one is malformed, it returns only that
-// one, as the result bad. Trials that were measured again do not count otherwise, but their
-// checksums are included.
+// checksums returns the distinct checksums of a phase. If a checksum is malformed, it returns only
+// that checksum, as the result "bad". The checksums include those of trials that were measured
+// again, although these trials do not count otherwise.
 func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	for _, s := range o.measured(phase, true) {
 		switch {
@@ -81,8 +81,8 @@ func blame(phase string, sums []string, by map[string][]*Outcome) {
 	}
 }
 
-// undecided returns the message for drivers with the checksum own, if no checksum has a majority.
-// The message says how to find out which driver is right.
+// undecided returns the message for drivers with the checksum in the parameter "own", if no
+// checksum has a majority. The message says how to find out which driver is right.
 func undecided(own string, sums []string, by map[string][]*Outcome) string {
 	var others []*Outcome
 	var present, theirs []string
@@ -115,8 +115,8 @@ func drivers(list []*Outcome) string {
 }
 
 // another returns the name of a driver that, if added to the run, can show which driver is right.
-// It is the first of three drivers without common code that is not in present, or "another driver"
-// if all three are.
+// It is the first of three drivers without common code that is not in the parameter "present", or
+// "another driver" if all three are.
 func another(present []string) string {
 	for _, name := range []string{"native", "modernc", "ncruces"} {
 		if !slices.ContainsFunc(present, func(p string) bool { return result.BaseDriver(p) == name }) {

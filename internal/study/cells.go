@@ -31,9 +31,9 @@ func (k key) on(driver string) key {
 	return k
 }
 
-// counted returns the key of the cell in which rare events, such as lock errors, are counted.
-// Usually that is k. But the run may have a case like that of k with a single long trial. Then
-// counted returns the key of the cell of the long trial.
+// counted returns the key of the cell in which rare events, such as lock errors, are counted. The
+// run may measure the same work in two cases: the case of k, and a case with a single long trial.
+// If so, counted returns the key of the cell with the long trial. Otherwise it returns k.
 func (c *cells) counted(k key) key {
 	long := k
 	long.once, long.nth = true, maps.Clone(k.nth)
@@ -200,7 +200,7 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 			list[i] = own[j]
 		}
 	}
-	return distinct.Append(list, own...) // a second version of a driver in first has its own entry
+	return distinct.Append(list, own...) // a second version of a driver in "first" has its own entry
 }
 
 func sameDriver(name, driver string) bool { return driver == name || result.BaseDriver(driver) == name }

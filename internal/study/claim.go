@@ -45,8 +45,8 @@ type comparison struct {
 // operand has one figure for each round, which is the geometric mean of its quotients.
 type operand []quotient
 
-// quotient has one figure for each round: the figure of the cell with the key "over", divided by that of the
-// cell with the key "under". If "under" is nil, the figure is not divided.
+// quotient has one figure for each round: the figure of the cell with the key "over", divided by
+// the figure of the cell with the key "under". If "under" is nil, the figure is not divided.
 type quotient struct {
 	over  key
 	under *key
@@ -63,8 +63,8 @@ const (
 	same   = 0.05 // for [alike]
 )
 
-// alike reports whether the two sides of a ratio are nearly equal: whether its whole interval is close
-// to 1. Claims that say "equal" have the wider margin above.
+// alike reports whether the two sides of a ratio are nearly equal: whether its whole interval is
+// close to 1. Claims that say "equal" have a wider margin.
 func alike(i *stats.Interval) bool { return i != nil && i.Low >= 1/(1+same) && i.High <= 1+same }
 
 func about(ratio float64) (atLeast, atMost float64) {
@@ -185,9 +185,9 @@ func failed(c *stats.Cell) string {
 }
 
 // tooShort says why a count of zero lock errors proves nothing. SQLite waits for locks until the
-// busy timeout is over, so a phase of fixed duration that is not longer than that cannot have lock
-// errors. If the run has no figure for the key k, tooShort returns the reason. If the count proves
-// something, it returns "".
+// busy timeout is over, so a phase of fixed duration has no lock errors if it is not longer than
+// the busy timeout. If the run has no figure for the key k, tooShort returns the reason. If the
+// count proves something, it returns "".
 func (c *cells) tooShort(k key) string {
 	x, why := c.find(k)
 	if why != "" {

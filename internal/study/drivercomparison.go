@@ -55,8 +55,8 @@ var driverComparison = &Study{
 	},
 }
 
-// comparisonPart is a phase of one of the study's six workloads. published is the phase's name
-// in the study.
+// comparisonPart is a phase of one of the study's six workloads. The field "published" has the
+// phase's name in the study.
 type comparisonPart struct {
 	workload, phase, published string
 	n                          int64 // value of the parameter n; 0 if the workload has no such parameter
@@ -196,7 +196,7 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 		pair.cases = map[int]bool{ids[first]: true, ids[j]: true}
 		switch {
 		case pair.likely == report.DoesNotHold && (n.likely == report.Holds || pair.rounds < n.rounds):
-			n = pair // one driver that is not slower is enough
+			n = pair // one driver that is not slower is enough to decide that the driver "first" does not win
 		case pair.likely == report.Holds && n.likely == report.Holds:
 			n.rounds = max(n.rounds, pair.rounds)
 			n.cases[ids[j]] = true

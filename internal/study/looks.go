@@ -35,8 +35,8 @@ const (
 
 // Settled returns a function for [lab.Schedule] that reports which cases of a run of the study need
 // no further trials. It judges the cases only after some rounds. After the other rounds, its result
-// judged is false. The parameter limit is the time after which the run ends. The field Looks of the
-// run's [result.Study] must be true.
+// "judged" is false. The parameter "limit" is the time after which the run ends. The field Looks of
+// the run's [result.Study] must be true.
 func (s *Study) Settled(limit time.Duration) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		var open map[int]bool
@@ -78,8 +78,8 @@ func plans(round int) bool {
 // open claims that will probably be decided in that time. The cheapest claims come first, and at
 // least one claim is included.
 //
-// A claim also counts as open if it would be clear only if the run ended now. To stop measuring it
-// for that reason would be another look.
+// A claim that would be decided if the run ended now still counts as open. To stop measuring it for
+// that reason would be another look.
 func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	look, now := s.rulings(stats.Analyze(of, ""))
 	var open []need

@@ -51,7 +51,7 @@ var (
 		s := m.summarize(p, stats.Confidence)
 		return report.StudyFigure{Value: &s.Median, Interval: s.Interval, N: s.N}
 	}}
-	// justMedian is without an interval, for figures that only explain other figures.
+	// justMedian has no interval. It is for figures that only explain other figures.
 	justMedian = statistic{"median alone", func(m measure, p []stats.Point) report.StudyFigure {
 		s := m.summarize(p, stats.Confidence)
 		return report.StudyFigure{Value: &s.Median, N: s.N}
@@ -95,7 +95,7 @@ type table struct {
 	report.StudyTable
 	cells *cells
 	here  []column
-	keys  []key // of the rows
+	keys  []key // the keys of the rows
 }
 
 func (c *cells) table(t report.StudyTable, here ...column) *table {

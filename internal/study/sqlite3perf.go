@@ -137,8 +137,8 @@ func insertLegs() []leg {
 	return legs
 }
 
-// insertLeg returns a leg that inserts rows. The parameter quick is the number of rows at the
-// scale quick, and full the number at the scale full.
+// insertLeg returns a leg that inserts rows. The parameters "quick" and "full" are the numbers of
+// rows at the scales of these names.
 func insertLeg(workload string, quick, full int64, batches ...int64) leg {
 	return leg{workload: workload + ".yaml", published: workload + "-as-published.yaml", on: library,
 		parameters: map[string][]int64{"rows": {full}, "batch": batches},
@@ -285,7 +285,7 @@ func (c *cells) hereRows(k key) []string {
 	return []string{"here: " + document.Thousands(n) + " rows"}
 }
 
-// insertRow is a row of a table of rates. The fields table and published have the names of the
+// insertRow is a row of a table of rates. The fields "table" and "published" have the names of the
 // published table and case.
 type insertRow struct {
 	table, published string

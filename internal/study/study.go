@@ -257,6 +257,6 @@ func serves(r build.Ref) bool {
 	return !limited
 }
 
-// library reports whether a driver does without Python. Drivers that use Python are measured only
+// library reports whether a driver does not use Python. Drivers that use Python are measured only
 // in some legs.
 func library(r build.Ref) bool { return !strings.HasPrefix(r.Name, "python") }

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// loss returns the worst loss that changes of settings can cause in any phase, as a number like
-// that of [Search.Loss].
+// loss returns the worst loss that changes of settings can cause in any phase, as a number that
+// [Search.Loss] returns.
 func (s *Search) loss(changes driver.Settings) (worst int) {
 	for _, f := range s.forces {
 		worst = max(worst, s.Loss(f.With(changes)))

@@ -22,7 +22,7 @@ const (
 )
 
 // confirm measures the best candidates, and the steps to them, in new trials. If a step is not
-// clearly faster than the one before, confirm leaves out the values that the method prune removes,
+// clearly faster than the one before, confirm leaves out the values that [Search.prune] removes,
 // and measures the remaining steps once more.
 func (s *Search) confirm(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
@@ -91,9 +91,9 @@ func (s *Search) prune(steps []*Step) {
 	}
 }
 
-// steps returns the steps from today's settings to the best candidates. Steps that can lose no
-// more data than today come first. Steps that can lose more follow, and then steps that can lose
-// less than the best of the first.
+// steps returns the steps from today's settings to the best candidates. Steps that can lose no more
+// data than today come first. Steps that can lose more follow. The last steps can lose less than
+// the best of the first group.
 func (s *Search) steps() []*Step {
 	steps := []*Step{{Changes: driver.Settings{}, Loss: s.found.Loss, Level: s.found.Loss}}
 	for _, level := range s.levels() {
@@ -173,7 +173,7 @@ func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) 
 	level := 1 - stats.Alpha/float64(tests)
 	ratio := func(i, j int) stats.Summary { return stats.SummarizeRatiosAt(stats.Values(m.Ratios(i, j)), level) }
 	last := 0                           // index of the last step that is worth setting
-	luck := make([]float64, len(steps)) // for each step: factor by which its ratio is too small because the same trials led to the choice of the steps
+	luck := make([]float64, len(steps)) // for each step: the factor by which its ratio is too small by chance, because the same trials were used to choose the steps
 	for i, x := range steps {
 		x.Memory = m.Memory(i)
 		if i == 0 {
@@ -189,7 +189,7 @@ func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) 
 		x.Ratio, x.Gain = ratio(i, 0), ratio(i, x.Before)
 		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-f.Margin
 		luck[i] = luck[x.Before]
-		if x.Worth { // the same trials also chose the step
+		if x.Worth { // correct the gain, because the step was chosen by the same trials
 			gain := stats.LessByChance(x.Gain, 1-f.Margin)
 			luck[i] *= x.Gain.Median / gain
 			x.Gain.Median = gain

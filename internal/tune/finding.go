@@ -30,7 +30,7 @@ type Tried struct {
 	Why        string          `json:"why,omitempty"`         // why Status is not OK
 	MoreFailed bool            `json:"more_failed,omitempty"` // significantly more operations failed with the value, or more in every round of its race
 
-	memory     float64 // peak resident set with the value divided by that without it; 0 if unknown
+	memory     float64 // peak resident set with the value divided by the peak without it; 0 if unknown
 	perSuccess float64 // like the median of Ratio, but with the time per successful operation
 }
 
@@ -51,7 +51,7 @@ type Step struct {
 	Memory  float64            `json:"peak_rss_bytes,omitempty"`
 	Phases  []stats.PhaseRatio `json:"phases,omitempty"` // times of each phase divided by those of the first step
 
-	Loss       int  `json:"-"` // the worst loss that the step can cause, as a number like that of Search.Loss
+	Loss       int  `json:"-"` // the worst loss that the step can cause, as a number that Search.Loss returns
 	Level      int  `json:"-"` // the loss that may be risked by the candidate to which this step leads
 	MoreFailed bool `json:"-"` // significantly more operations failed than in the first step
 	Safer      bool `json:"-"` // the step can lose less than today's settings
@@ -60,7 +60,7 @@ type Step struct {
 // Finding is the result of a search. Its JSON form is part of the answer that a run stores.
 type Finding struct {
 	Base    driver.Settings `json:"base"` // settings in force with the workloads' own settings, in the first timed phase
-	Loss    int             `json:"loss"` // the worst loss that today's settings can cause, as a number like that of Search.Loss
+	Loss    int             `json:"loss"` // the worst loss that today's settings can cause, as a number that Search.Loss returns
 	Most    int             `json:"-"`
 	Margin  float64         `json:"margin"`
 	Phase   string          `json:"phase,omitempty"` // name of the only phase whose time counts; "" if all phases count
@@ -86,10 +86,10 @@ func (f *Finding) Trials() (n int) {
 	return n
 }
 
-// Choice returns the index of the step to recommend. The parameter level is the greatest loss that may be
-// risked. Choice goes through the steps in order. It takes a step that is worth setting, risks no greater loss,
-// is not Safer, and was compared with the step taken last (at first step 0, which changes nothing). The result
-// is the step taken last.
+// Choice returns the index of the step to recommend. The parameter "level" is the greatest loss
+// that may be risked. Choice goes through the steps in order. It takes a step that is worth
+// setting, risks no greater loss, is not Safer, and was compared with the step taken last (at first
+// step 0, which changes nothing). The result is the step taken last.
 func (f *Finding) Choice(level int) int {
 	best := 0
 	for i, s := range f.Steps {

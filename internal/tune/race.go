@@ -12,8 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// The schedules long and short say after which rounds a race leaves out its worse half, and after which round
-// it ends. short is for workloads whose trials take long.
+// The schedules "long" and "short" say after which rounds a race leaves out the worse half of its
+// candidates, and after which round it ends. The schedule "short" is for workloads whose trials
+// take long.
 var (
 	long  = schedule{[]int{2, 4}, 8}
 	short = schedule{[]int{1, 2}, 4}
@@ -76,8 +77,8 @@ func (s *Search) least(until time.Duration) time.Duration {
 	return min(max(until*3/2, until+s.leastConfirmed()), 2*until)
 }
 
-// Least returns the least time of a search that tries one value and confirms it. trials is the time
-// of one trial of each workload.
+// Least returns the least time of a search that tries one value and confirms it. The parameter
+// "trials" is the time of one trial of each workload.
 func Least(trials time.Duration) time.Duration {
 	s := &Search{first: trials, later: trials, found: &Finding{}}
 	return s.least(probeRounds*trials + s.takes(2, short))
@@ -90,9 +91,9 @@ type field struct {
 	out  map[int]bool // indexes of candidates that were left out before the race ended
 }
 
-// race measures candidates until few are left. The first candidate, which changes nothing, and the best
-// candidates so far stay to the end. f is nil if there is nothing to measure or no time. The result "rest"
-// has the candidates for which there was no time.
+// race measures candidates until few are left. The first candidate, which changes nothing, and the
+// best candidates so far stay to the end. The result f is nil if there is nothing to measure or no
+// time. The result "rest" has the candidates for which there was no time.
 func (s *Search) race(ctx context.Context, what string, list []driver.Settings) (f *field, rest []driver.Settings, err error) {
 	stay := map[string]bool{"": true}
 	for _, c := range s.best {
@@ -172,9 +173,9 @@ func (f *field) to(i, j int) stats.Summary {
 	return stats.SummarizeRatios(stats.Values(f.a.Ratios(i, j)))
 }
 
-// value returns the time per successful operation of candidate i, divided by that with today's
-// settings. It is infinite if the candidate has no correct result, or if more operations fail than with
-// today's settings.
+// value returns the time per successful operation of candidate i, divided by the time with today's
+// settings. It is infinite if the candidate has no correct result, or if more operations fail than
+// with today's settings.
 func (f *field) value(i int) float64 {
 	status, _ := f.a.Bad(i)
 	if status != result.OK || f.failed(i) || f.to(i, 0).N == 0 {
@@ -183,9 +184,10 @@ func (f *field) value(i int) float64 {
 	return f.perSuccess(i, 0)
 }
 
-// perSuccess returns the time per successful operation of candidate i, divided by that of candidate j. It
-// does not use the time per operation, because operations that fail may take little time. In a few rounds, it
-// may be unclear that more operations fail, and such a candidate would seem to be the fastest.
+// perSuccess returns the time per successful operation of candidate i, divided by the same time of
+// candidate j. It does not use the time per operation, because operations that fail may take little
+// time. In a few rounds, it may be unclear that more operations fail, and such a candidate would
+// seem to be the fastest.
 func (f *field) perSuccess(i, j int) float64 {
 	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
 }

@@ -23,20 +23,23 @@ const (
 	// Kill: the process is killed, the system goes on. Every finished operation survives.
 	Kill Model = "kill"
 
-	// Ordered: the power fails, with a file system such as ext4, xfs or btrfs in their default modes.
-	// Operations on names persist in their order. A sync of a file makes the file's creation durable,
-	// with all earlier operations on names. Of the data that was not synced, any pages persist.
+	// Ordered: the power fails, with a file system such as ext4, xfs or btrfs in their default
+	// modes. Operations on names persist in their order. A sync of a file makes the file's creation
+	// durable, with all earlier operations on names. Of the data that was not synced, any subset of
+	// the pages may persist.
 	Ordered Model = "ordered"
 
 	// Posix: the power fails, and only what POSIX promises persists. Names need a sync of their
-	// directory. Of the data that was not synced, any sectors of 512 bytes persist.
+	// directory. Of the data that was not synced, any subset of the sectors of 512 bytes may
+	// persist.
 	Posix Model = "posix"
 )
 
 // Models lists the models.
 var Models = []Model{Kill, Ordered, Posix}
 
-// unit is the number of bytes that persist together, unless a sync makes all durable.
+// unit returns the size in bytes of the units of data. Without a sync, each unit persists as a
+// whole or not at all.
 func (m Model) unit() int64 {
 	if m == Posix {
 		return 512
@@ -57,11 +60,12 @@ type file struct {
 type part struct {
 	offset int64  // where the unit begins
 	data   []byte // what the unit holds after the write, up to the end of the file
-	size   int64  // of a change of size; data is nil
+	size   int64  // the new size, if the part is a change of the size; then data is nil
 	lost   bool   // the kernel no longer tries to write it, because a sync failed
 }
 
-// name is a change of a name.
+// name is a change of a file's name. If the file was created, the field "from" is ""; if it was
+// removed, "to" is "".
 type name struct {
 	file     int
 	from, to string
@@ -137,7 +141,7 @@ func (d *Disk) write(f *file, o *trace.Op) {
 func (d *Disk) rename(c name) {
 	c.apply(d.live)
 	if d.model == Posix && c.from != "" && c.to != "" && filepath.Dir(c.from) != filepath.Dir(c.to) {
-		// Each of the two directories needs a sync of its own.
+		// Each of the two directories needs its own sync.
 		to, from := c, c
 		to.from, from.to = "", ""
 		d.waiting = append(d.waiting, to, from)
@@ -160,7 +164,7 @@ func (d *Disk) sync(o *trace.Op) {
 	f := d.files[o.File]
 	if o.Failed {
 		for i := range f.waiting {
-			f.waiting[i].lost = f.waiting[i].data != nil // the size is no data
+			f.waiting[i].lost = f.waiting[i].data != nil // a change of the size is metadata, which is not lost
 		}
 		return
 	}
@@ -178,8 +182,9 @@ func (d *Disk) sync(o *trace.Op) {
 	d.settle(last + 1)
 }
 
-// synced returns what is durable after a sync: the pages that are to be written, as they are now. A
-// page that was lost stays as it is on the disk, also in later syncs, until it is written again.
+// synced returns the durable content of a file after a sync. All pages with waiting changes are
+// written as they are now. A page whose change was lost stays as it is on the disk, also in later
+// syncs, until the program writes to the page again.
 func (f *file) synced() []byte {
 	const page = 4096
 	out := bytes.Clone(f.durable)
@@ -244,7 +249,7 @@ func written(b []byte, offset int64, data []byte) []byte {
 
 func resized(b []byte, size int64) []byte {
 	if size <= int64(len(b)) {
-		return b[:size:size] // so that what is appended later begins with zeros
+		return b[:size:size] // no spare capacity, so that growing the slice later adds zeros and not the old bytes
 	}
 	return append(b, make([]byte, size-int64(len(b)))...)
 }
@@ -324,8 +329,8 @@ func (d *Disk) Differs(dir string) (string, error) {
 	return "", nil
 }
 
-// choice says which of the waiting changes persist. The changes are numbered through: first those of
-// names, and then those of each file, in the order of the files' numbers.
+// choice says which of the waiting changes persist. It begins with the changes of names. After them
+// come the changes of each file, in the order of the files' numbers.
 type choice []bool
 
 // order returns the numbers of the files that have waiting changes, in order.
@@ -356,7 +361,7 @@ func (d *Disk) image(c choice) Image {
 	out := Image{}
 	for n, number := range names {
 		if trace.FileKind(n) == "shm" {
-			continue // a new connection makes it anew
+			continue // a new connection recreates it
 		}
 		f := d.files[number]
 		b := bytes.Clone(f.durable)

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Moved returns the image as if the program had worked in the directory to instead of from. SQLite writes
-// absolute names of files if a transaction changes several databases: each journal ends with the name of a
-// super-journal, which has the names of the journals. A journal whose super-journal does not exist is not
-// rolled back, so a copy needs new names.
+// Moved returns the image as if the program had worked in the directory "to" instead of the
+// directory "from". SQLite writes absolute names of files if a transaction changes several
+// databases: each journal ends with the name of a super-journal, which has the names of the
+// journals. A journal whose super-journal does not exist is not rolled back, so a copy needs new
+// names.
 func (i Image) Moved(from, to string) Image {
 	if from == "" {
 		return i

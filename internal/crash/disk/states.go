@@ -12,11 +12,11 @@ import (
 type State struct {
 	Image        Image
 	Boundary     int    // the fault is before this operation of the trace
-	Acknowledged int    // number of the last transaction that was acknowledged before; the greatest, if several faults leave the same
+	Acknowledged int    // number of the last transaction that was acknowledged before the fault; the greatest number, if several faults leave the same files
 	Persisted    string // which waiting changes persist, in words
 
-	// Shared has the files in shared memory (-shm) as programs saw them. After a power cut, they are not in
-	// Image, but a disk may hold them, at any age.
+	// Shared has the files in shared memory (-shm) as programs saw them. After a power cut, they
+	// are not in Image, but a disk may still hold them, as they were at any earlier time.
 	Shared Image
 }
 
@@ -28,13 +28,14 @@ type Options struct {
 	From  int // only faults before this operation or a later one
 }
 
-// leastChoices is how many choices of the waiting changes are made at each operation at least, even if fewer
-// states are wanted. With few choices, most states would have nearly everything or nearly nothing.
+// leastChoices is the least number of choices of the waiting changes that are made at each
+// operation, even if fewer states are wanted. With few choices, nearly all or nearly none of the
+// waiting changes would persist in most states.
 const leastChoices = 8
 
-// States passes different states of a trace to visit, from the acknowledgment of transaction 0 on. If
-// several faults leave the same files, only the one with most acknowledged transactions is passed. An
-// error of visit ends States.
+// States calls the function "visit" for different states that a fault can leave after transaction 0
+// was acknowledged. If several faults leave the same files, it calls visit only for the state with
+// the most acknowledged transactions. If visit returns an error, States returns it.
 func States(t *trace.Trace, o Options, visit func(*State) error) error {
 	boundaries := sampled(boundariesOf(t, o.From), o)
 	per := 24
@@ -90,8 +91,8 @@ func States(t *trace.Trace, o Options, visit func(*State) error) error {
 	return nil
 }
 
-// distinct returns, of states with the same files, only the last one. It has most acknowledged
-// transactions.
+// distinct removes states that have the same files as a later state. The last of these states is
+// kept, because it has the most acknowledged transactions.
 func distinct(list []pending) (out []pending) {
 	last := map[[32]byte]int{}
 	for i := range list {
@@ -105,7 +106,7 @@ func distinct(list []pending) (out []pending) {
 	return out
 }
 
-// pending is a state whose files are made later.
+// pending is a state whose files are computed later.
 type pending struct {
 	sum          [32]byte
 	choice       choice // nil for the model [Kill]
@@ -114,8 +115,9 @@ type pending struct {
 	acknowledged int
 }
 
-// boundariesOf returns the operations before which a fault can make a difference, beginning with the
-// operation from: all but acknowledgments, and the end.
+// boundariesOf returns the indexes of the operations before which a fault can make a difference.
+// These are the operations after the first acknowledgment, from the index "from" on, except other
+// acknowledgments and memory maps. The last element stands for the end of the trace.
 func boundariesOf(t *trace.Trace, from int) (list []int) {
 	began := false
 	for n := range t.Ops {
@@ -162,9 +164,9 @@ func (d *Disk) shared() Image {
 	return out
 }
 
-// truncateFirst chooses the truncations before each chosen write to the same file. A file system that
-// keeps the order of its metadata writes to other blocks after a truncation, and these belong to the file
-// only if the truncation persists.
+// truncateFirst adds to a choice the truncations that come before a chosen write to the same file.
+// After a truncation, a file system with ordered metadata writes to new blocks. These blocks belong
+// to the file only if the truncation persists.
 func (d *Disk) truncateFirst(c choice) {
 	for _, number := range d.order() {
 		parts := d.files[number].waiting

@@ -62,8 +62,8 @@ func (r *Recorder) call(n *notification) (answer, error) {
 	return r.onDescriptor(n)
 }
 
-// unknownIfInside ends the recording if a call of which the disk's model knows nothing changes the
-// directory.
+// unknownIfInside is for calls that the models of a disk do not include. It ends the recording if
+// such a call changes the recorded directory.
 func (r *Recorder) unknownIfInside(n *notification, call string, directory, name int) (answer, error) {
 	path, err := r.path(n, directory, name)
 	if err != nil {
@@ -87,8 +87,8 @@ func (r *Recorder) syncAll() {
 	}
 }
 
-// named returns the path that a call names, and its name in the directory. own reports whether the recorder
-// is to carry out the call.
+// named returns the path that a call names, and its name in the directory. The result "own" is true
+// if the recorder must carry out the call.
 func (r *Recorder) named(n *notification, directory, name int) (path, rel string, own bool, err error) {
 	if path, err = r.path(n, directory, name); err == nil {
 		rel, own = r.inside(path)
@@ -106,8 +106,8 @@ func (r *Recorder) open(n *notification, directory, name, flag int) (answer, err
 		return untouched, failure("open with O_TMPFILE in %s: what a power cut leaves of this call is not modeled", rel)
 	}
 	var before unix.Stat_t
-	// Also if the file exists, the program must not open it itself: before it does, another thread may
-	// remove the file, and then the program would create one unseen.
+	// Even if the file exists, the program must not open it itself. Another thread may remove the
+	// file first. The program would then create a new file, and the recorder would not see that.
 	existed := unix.Lstat(path, &before) == nil
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, uint32(n.arguments[flag+1]))
 	if err != nil {
@@ -261,8 +261,8 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 		r.add(trace.Op{Kind: trace.SyncDir, Call: nameOf(n.number), Name: name})
 		return answered(0), nil
 	default:
-		// The program may have to wait for whoever reads a pipe, so it makes the call itself. But what
-		// it acknowledges belongs into the order.
+		// A write to a pipe may have to wait for the reader, so the program makes the call itself.
+		// But acknowledgments must be recorded in order.
 		if n.number == unix.SYS_WRITE && argument == 1 {
 			return untouched, r.hear(n, st.Ino)
 		}
@@ -284,7 +284,8 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 	case unix.SYS_FALLOCATE:
 		return r.allocate(n, fd, number)
 	case unix.SYS_FSYNC, unix.SYS_FDATASYNC:
-		// The disk's model decides what a sync makes durable. So the recorder waits for no real disk.
+		// The disk's model decides what a sync makes durable. So the recorder does not wait for the
+		// real disk.
 		o := trace.Op{Kind: trace.Sync, Call: nameOf(n.number), File: number, Name: r.names[number]}
 		errno, _ := r.inject(Syncs, o.Name)
 		o.Failed = errno != 0
@@ -330,7 +331,7 @@ func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 	offset := int64(n.arguments[3])
 	current := n.number == unix.SYS_WRITE || n.number == unix.SYS_WRITEV || n.number == unix.SYS_PWRITEV2 && offset == -1
 	if n.number == unix.SYS_PWRITEV2 && n.arguments[5]&^(unix.RWF_HIPRI|unix.RWF_SYNC|unix.RWF_DSYNC) != 0 {
-		return untouched, unix.EOPNOTSUPP // as of a kernel that does not know the flag
+		return untouched, unix.EOPNOTSUPP // as from a kernel that does not know the flag
 	}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {
@@ -470,7 +471,8 @@ func (r *Recorder) hear(n *notification, pipe uint64) error {
 	}
 }
 
-// keepShared records what is in the shared-memory files of WAL mode. They are written by memory maps.
+// keepShared records what is in the shared-memory files of WAL mode. Programs write to them through
+// memory maps, so the recorder sees no calls.
 func (r *Recorder) keepShared() {
 	for number := 1; number <= r.created; number++ {
 		name := r.names[number]

@@ -2,10 +2,11 @@
 // make calls fail. It works on Linux (amd64), without any rights over the program but those of its
 // user, and for programs with and without C alike.
 //
-// A stage, which is this executable again, installs a seccomp filter that notifies the recorder of
-// each system call that may change files. The stage then becomes the program. The recorder carries
-// out the calls on files of the directory itself, one after another, and answers with the result
-// (seccomp_unotify(2)). So there is one order of all calls of all threads and child processes.
+// A stage, which is another process of this executable, installs a seccomp filter that notifies the
+// recorder of each system call that may change files. The stage then becomes the program. The
+// recorder carries out the calls on files of the directory itself, one after another, and answers
+// with the result (seccomp_unotify(2)). So there is one order of all calls of all threads and child
+// processes.
 package record
 
 import (

@@ -25,7 +25,7 @@ type Recorder struct {
 	address       string           // path of the socket
 	socket        int              // on which the stage connects
 	running       bool             // Run was called; it closes the socket
-	stage         int              // connection of the stage, which ends when it becomes the program; -1: none
+	stage         int              // connection to the stage, closed when the stage becomes the program; -1: none
 	notifications int              // descriptor from the stage; -1: not yet
 	out           Recording
 
@@ -36,8 +36,8 @@ type Recorder struct {
 	processes   map[uint32]int    // descriptors of processes by the ID of a thread
 	held        []int             // descriptors to close before the answer
 	buffer      []byte            // what a call is to write
-	said        map[uint64][]byte // beginnings of lines, by the inode of the pipe
-	matching    int               // how many calls there were of which Fault may be one
+	said        map[uint64][]byte // incomplete lines of output, by the inode of the pipe
+	matching    int               // number of calls so far that have the class and the kind of file of Fault
 	counting    bool              // transaction 0 was acknowledged
 }
 
@@ -150,7 +150,8 @@ func (r *Recorder) Run() (*Recording, error) {
 	if err := r.accept(); err != nil {
 		return nil, err
 	}
-	// Wake the program on the processor of the recorder (Linux 6.6). It works without, more slowly.
+	// Wake the program on the processor of the recorder (Linux 6.6). If the kernel cannot do this,
+	// recording is only slower.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(r.notifications), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	for {
 		p := []unix.PollFd{{Fd: int32(r.notifications), Events: unix.POLLIN}, {Fd: int32(r.socket)}}
@@ -160,9 +161,9 @@ func (r *Recorder) Run() (*Recording, error) {
 			return nil, err
 		}
 		if p[1].Revents&unix.POLLHUP != 0 {
-			return &r.out, nil // closed
+			return &r.out, nil // Close was called
 		}
-		if p[0].Revents&unix.POLLIN == 0 { // nobody has the filter any more
+		if p[0].Revents&unix.POLLIN == 0 { // no process with the filter is left
 			message := make([]byte, 512)
 			if n, _, err := unix.Recvfrom(r.stage, message, unix.MSG_DONTWAIT); err == nil && n > 0 {
 				return nil, fmt.Errorf("the program did not start: %s", message[:n])
@@ -257,14 +258,14 @@ var untouched = answer{}
 // errGone is the error if a thread has ended while its call was waiting.
 const errGone = unix.ESRCH
 
-// failure is an error of the recorder itself. It is no [unix.Errno], so it ends the recording and
-// never becomes the answer to a call.
+// failure is an error of the recorder itself. It is not a [unix.Errno], so it ends the recording
+// and never becomes the answer to a call.
 func failure(format string, args ...any) error {
 	return errors.New("recording: " + fmt.Sprintf(format, args...))
 }
 
-// waiting reports whether the call is still waiting. If so, what was read of its thread before was not
-// read of a later thread with the same ID.
+// waiting reports whether the call is still waiting. If so, its thread still exists. What was read
+// about the thread before is then valid: it did not come from a later thread with the same ID.
 func (r *Recorder) waiting(n *notification) bool {
 	id := n.id
 	return ioctl(r.notifications, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == 0
@@ -296,7 +297,7 @@ func (r *Recorder) descriptor(n *notification, fd uint64) (int, error) {
 		case !errors.Is(err, unix.ESRCH):
 			return -1, failure("descriptor %d of a process: %v (containers may forbid pidfd_getfd)", int32(fd), err)
 		}
-		unix.Close(p) // of an ended process that had a thread with the same ID
+		unix.Close(p) // the descriptor of a process that has ended, and had a thread with the same ID
 		delete(r.processes, n.thread)
 	}
 	return -1, errGone
@@ -344,8 +345,10 @@ func (r *Recorder) text(n *notification, address uint64) (string, error) {
 	return "", unix.ENAMETOOLONG
 }
 
-// path returns the absolute path that a call names. directory is the argument with the directory's
-// descriptor; below 0: the working directory. The name itself is not followed if it is a symbolic link.
+// path returns the absolute path that a call names. The parameter "name" is the index of the
+// argument with the name. The parameter "directory" is the index of the argument with the
+// directory's descriptor; a negative index means the working directory. If the path is a symbolic
+// link, the link is not followed.
 func (r *Recorder) path(n *notification, directory, name int) (string, error) {
 	s, err := r.text(n, n.arguments[name])
 	if err != nil || s == "" {

@@ -20,8 +20,8 @@ var notified = []int{
 	unix.SYS_MKDIR, unix.SYS_MKDIRAT, unix.SYS_RMDIR,
 }
 
-// refused are calls that could write to files unseen. Programs fall back on others if these are
-// unknown to the kernel.
+// refused are calls that could write to files unseen. Programs use other calls if the kernel does
+// not know these.
 var refused = []int{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_SETUP, unix.SYS_COPY_FILE_RANGE, unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_OPENAT2,
 }
@@ -100,7 +100,7 @@ func Stage(args []string) int {
 	if len(args) < 2 {
 		return 125
 	}
-	runtime.LockOSThread() // the filter is the thread's, and the program inherits it from the thread that starts it
+	runtime.LockOSThread() // the filter applies to one thread, and the program inherits it from the thread that starts the program
 	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
 		err = unix.Connect(socket, &unix.SockaddrUnix{Name: args[0]})
@@ -113,7 +113,8 @@ func Stage(args []string) int {
 	if err == nil {
 		var notifications int
 		if notifications, err = install(); err == nil {
-			// Until the recorder has the descriptor, this thread must make no call of which the filter notifies.
+			// The recorder cannot answer notifications before it has the descriptor. So until then,
+			// this thread must not make a call that needs an answer.
 			err = unix.Sendmsg(socket, []byte{0}, unix.UnixRights(notifications), nil, 0)
 		}
 		if err == nil {

@@ -1,5 +1,5 @@
-// Package trace has the form in which is kept what a process did to the files of a directory: all
-// operations in one order, with the data that was written.
+// Package trace defines how a recording describes what a process did to the files of a directory:
+// all operations in one order, with the data that was written.
 package trace
 
 import (
@@ -20,7 +20,7 @@ const (
 	Remove                  // removes Name
 	Rename                  // renames Name to To
 	Acknowledge             // the application was told that transaction Number is committed
-	Map                     // what another way than system calls has written to the file: Data is all of it
+	Map                     // the file was changed through a memory map, not by system calls; Data is its whole content
 )
 
 // Op is one operation.
@@ -49,17 +49,17 @@ type Op struct {
 // before the first one.
 type Trace struct{ Ops []Op }
 
-// Cost is what transactions did to the files, without the operations before transaction 0 was
-// acknowledged and after the last transaction was.
+// Cost counts what transactions did to the files. Only operations between the acknowledgments of
+// transaction 0 and of the last transaction count.
 type Cost struct {
 	Transactions int   `json:"transactions"`
 	Syncs        int64 `json:"syncs"`     // fsync of files
 	DataSyncs    int64 `json:"datasyncs"` // fdatasync of files
-	DirSyncs     int64 `json:"dir_syncs"` // of directories
+	DirSyncs     int64 `json:"dir_syncs"` // fsync and fdatasync of directories
 	Writes       int64 `json:"writes"`
 	Bytes        int64 `json:"bytes"` // bytes written
 
-	// Files has the same by the kind of file, as [FileKind] returns it.
+	// Files has the costs for each kind of file, as [FileKind] returns it.
 	Files map[string]FileCost `json:"files,omitempty"`
 }
 
@@ -73,7 +73,7 @@ type FileCost struct {
 // Kinds lists what [FileKind] returns.
 var Kinds = []string{"database", "journal", "wal", "shm", "other"}
 
-// FileKind returns the kind of a file of SQLite, which the end of its name says.
+// FileKind returns the kind of a file of SQLite. It depends on the end of the file's name.
 func FileKind(name string) string {
 	switch {
 	case strings.HasSuffix(name, "-wal"):

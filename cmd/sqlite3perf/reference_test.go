@@ -53,17 +53,9 @@ func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(`# Commands and flags
 
-This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + ` says more about a command, and has more examples.
+This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + ` says more, with more examples.
 
 `)
-	for _, g := range root.Groups() {
-		var links []string
-		for _, c := range commandsOf(root, g.ID) {
-			links = append(links, fmt.Sprintf("[%s](#%s)", commandName(c), strings.ReplaceAll(commandName(c), " ", "-")))
-		}
-		fmt.Fprintf(&b, "- %s: %s\n", g.Title, strings.Join(links, ", "))
-	}
-	b.WriteString("\n")
 	_, status, _ := strings.Cut(rootUsage, "\nExit status: ")
 	fmt.Fprintf(&b, "## Exit status\n\n%s\n\n## Configuration\n\n%s\n", oneLine(status), configurationText)
 	names := map[cli.Reach][]string{}
@@ -77,7 +69,7 @@ This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + `
 	b.WriteString(`
 ## Shared flags
 
-A command below lists the flags that it shares with others by name or by section. They mean the same in every command. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
+A command below lists the flags that it shares with others as *Shared*, by name or by section. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
@@ -176,7 +168,7 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 		text = oneLine(text)
 		if i == 0 {
 			sentence, _, _ := strings.Cut(text, ". ")
-			fmt.Fprintf(b, "%s. More: [%s](%[2]s).\n\n", prose(strings.TrimRight(sentence, ".:")), document)
+			fmt.Fprintf(b, "%s ([more](%s)).\n\n", prose(strings.TrimRight(sentence, ".:")), document)
 		} else if strings.Contains(strings.ToLower(text), status) {
 			fmt.Fprintf(b, "%s\n\n", prose(text))
 		}
@@ -209,7 +201,7 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 		b.WriteString("\n")
 	}
 	if names != nil {
-		fmt.Fprintf(b, "[Shared](#shared-flags): %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(b, "*Shared*: %s\n", strings.Join(names, ", "))
 	}
 }
 

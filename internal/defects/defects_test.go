@@ -177,11 +177,11 @@ const pageHead = `# Known defects
 
 <!-- Made from internal/defects/defects.json by go test ./internal/defects -update. -->
 
-This page lists defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory. ` + "`sqlite3perf drivers --defects`" + ` lists the defects of each driver, according to the versions that its worker reports.
+Defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory; the worst come first. ` + "`sqlite3perf drivers --defects`" + ` lists the defects of each driver, according to the versions that its worker reports.
 
 Only published defects whose sources we have read are listed, so a driver without an entry may still have defects. A defect does harm only if everything listed under *Needs* is present. Where nothing is listed under *Do*, use a version without the defect. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)). govulncheck finds few of them, because SQLite is not a Go module.
 
-The worst come first.
+The release notes of the first version without the defect are a source too: of [SQLite](https://www.sqlite.org/changes.html), or of [modernc.org/sqlite](https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md).
 
 `
 
@@ -225,11 +225,23 @@ func page() string {
 		}
 		var links []string
 		for _, s := range d.Sources {
-			links = append(links, "<"+s+">")
+			if !releaseNotes(d, s) {
+				links = append(links, "<"+s+">")
+			}
 		}
-		fmt.Fprintf(&b, "- Sources: %s\n", strings.Join(links, ", "))
+		if links != nil {
+			fmt.Fprintf(&b, "- Sources: %s\n", strings.Join(links, ", "))
+		}
 	}
 	return b.String()
+}
+
+// releaseNotes reports whether the head of the page covers a source: the release notes of SQLite, or of
+// modernc.org/sqlite, for a version without the defect.
+func releaseNotes(d defects.Defect, source string) bool {
+	return source == "https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md" || slices.ContainsFunc(d.Affected, func(r defects.Range) bool {
+		return source == "https://www.sqlite.org/releaselog/"+strings.ReplaceAll(r.Fixed, ".", "_")+".html"
+	})
 }
 
 // onlyUpdate reports whether d.Do says no more than the ranges of versions: use one without the defect.

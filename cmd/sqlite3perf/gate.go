@@ -50,7 +50,7 @@ a greater --max-regression or fewer workloads, or mark the phases that don't mat
 "untimed: true" in your copy of the workload. With --strict=false the exit status is 0.
 The candidate must also meet what workload files expect.
 
-Exit status: 0 passed; 3 a regression, or an expectation that is not met; 4 not passed:
+Exit status: 0 passed; 3 a regression, or an expectation that is not met; 4 undecided:
 a regression is possible, an expectation is not decided, some cells failed or had too
 few rounds, or nothing was measured; 1 sqlite3perf failed; 2 wrong usage.`,
 		Example: `  sqlite3perf gate --baseline mattn@v1.14.22 --workloads simple,read-write

@@ -96,9 +96,9 @@ func (b *Builder) Command(ctx context.Context, dir string) (path string, err err
 }
 
 // Worker returns the path of the executable for a driver, and a description of its build. If the cache does
-// not contain the executable, Worker builds it. Before the build it calls the function building, unless that
-// is nil. If the worker cannot be built or run, the error is a [*BuildError]. The executable must be started
-// with ref.Args().
+// not contain the executable, Worker builds it. Before the build it calls the function "building", unless
+// that is nil. If the worker cannot be built or run, the error is a [*BuildError]. The executable must be
+// started with ref.Args().
 func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path string, with map[string]string, err error) {
 	if ref.Path != "" {
 		return ref.Path, nil, nil

@@ -309,7 +309,8 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 	return err
 }
 
-// errRollback is returned by a function to roll back its transaction although nothing went wrong.
+// errRollback is the error that a function returns if its transaction must be rolled back although nothing
+// went wrong.
 var errRollback = errors.New("rollback")
 
 // write calls the function "do" in a transaction. If write returns no error, the transaction is durable.

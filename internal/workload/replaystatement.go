@@ -170,7 +170,7 @@ func operationName(sql string) string {
 		case !found:
 			found = token.Is(after)
 		case or:
-			or = false // the word after OR, such as IGNORE
+			or = false // this token is the word after OR, such as IGNORE, and not the table
 		case name == "UPDATE" && token.Is("OR"):
 			or = true
 		case token.Text == "(":

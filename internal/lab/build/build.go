@@ -294,8 +294,8 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
 }
 
-// compile builds a driver's worker at path out, with further flags and environment
-// variables. It returns the go command's standard error. Temporary files are in dir.
+// compile builds a driver's worker with further flags and environment variables. The parameter "out" is the
+// path of the executable. It returns the go command's standard error. Temporary files are in dir.
 func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out string, flags, variables []string) (said string, err error) {
 	cmd := b.command(ctx, slices.Concat([]string{"build", "-o", out}, flags, tagFlags(ref, env), []string{"./worker"})...)
 	cmd.Dir = ref.Known.Dir

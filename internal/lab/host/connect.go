@@ -393,7 +393,7 @@ func (m *Machine) ping() {
 		case <-ticker.C:
 			// The ping is sent in a goroutine, because the write blocks if the agent is stopped and
 			// does not read.
-			go func() { _ = m.send(request{Method: methodPing}) }() // if the agent has gone, the method listen notices
+			go func() { _ = m.send(request{Method: methodPing}) }() // if the agent has gone, the method "listen" notices
 			m.mu.Lock()
 			m.unheard++
 			silent := m.unheard > pings
@@ -421,7 +421,7 @@ func (m *Machine) call(ctx context.Context, method string, params, into any, eve
 		return err
 	}
 	m.asked++
-	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // if the agent has gone, the method listen notices; if it does not read, the method ping does
+	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // if the agent has gone, the method "listen" notices; if the agent does not read, the method "ping" notices
 	for events := 0; ; {
 		select {
 		case r := <-m.replies:

@@ -73,7 +73,7 @@ type Patch struct {
 // Needs lists the conditions under which a defect does harm. All conditions must be met. A field with
 // its zero value is not a condition.
 type Needs struct {
-	OS           []string `json:"os,omitempty"` // operating systems, as GOOS, of which one must match
+	OS           []string `json:"os,omitempty"` // operating systems, as GOOS; the program must run on one of them
 	Arch         []string `json:"arch,omitempty"`
 	WAL          bool     `json:"wal,omitempty"`         // journal_mode=wal
 	Rollback     bool     `json:"rollback,omitempty"`    // any journal_mode except wal

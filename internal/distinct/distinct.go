@@ -3,7 +3,7 @@ package distinct
 
 import "slices"
 
-// Append appends each of values to list, unless list contains it already.
+// Append appends each value to the list, unless the list already contains the value.
 func Append[T comparable](list []T, values ...T) []T {
 	for _, v := range values {
 		if !slices.Contains(list, v) {

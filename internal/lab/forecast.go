@@ -34,10 +34,10 @@ type Forecast struct {
 	Longest *Case         // the longest recording that was tried; nil if none was
 	Takes   time.Duration // estimated time of a trial of Longest
 
-	above  map[string]time.Duration   // how much longer a trial takes than the phases of fixed duration in it, by workload and driver
+	above  map[string]time.Duration   // by workload and driver: time of a trial without its phases of fixed duration
 	known  map[string][]time.Duration // values of above, by workload
 	failed map[*Case]bool             // cases whose trial failed
-	begun  map[string]bool            // workloads of which a case was tried
+	begun  map[string]bool            // workloads for which a case was tried
 }
 
 // Of estimates how long the cases take, and sets Round, Once, Longest and Takes.

@@ -47,8 +47,8 @@ func storesSQLite() driver.Driver {
 	})
 }
 
-// server runs a real worker whose driver has a fault from its 400th query on, or from its 10th if fault ends
-// in "-at-once".
+// server runs a real worker. Its driver has the given fault from the 400th query on, or from the 10th query
+// on if the fault's name ends in "-at-once".
 func server(fault string) {
 	d := &faultyDriver{Driver: storesSQLite(), from: 400}
 	fault, atOnce := strings.CutSuffix(fault, "-at-once")

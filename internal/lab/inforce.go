@@ -196,7 +196,7 @@ func idleLock(given driver.Settings, p *plan.Plan) []result.Warning {
 	return []result.Warning{{Code: result.WarningIdle, Message: "txlock=" + lock + " changes nothing here: no timed phase begins a transaction"}}
 }
 
-// change is a PRAGMA whose value differs from the one that must be in force.
+// change is a PRAGMA whose value differs from the value that must be in force.
 type change struct {
 	driver.Mismatch
 	from string // origin of the wanted value: one of the constants below

@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckJob checks the result of a job that was not interrupted. It compares the result with the job, with the
-// time that the lab measured (the parameter took), and with itself. It adds the values that the lab computes
-// to the result.
+// CheckJob checks the result of a job that was not interrupted. It compares the result with the job and with
+// the time that the lab measured, which is the parameter "took". It also checks that the values in the result
+// do not contradict each other. It adds the values that the lab computes to the result.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{check{of: "result"}, took}
 	switch {
@@ -261,7 +261,7 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 }
 
 // latency recomputes a summary of latencies from its histogram, and replaces the summary. It adds a fault if
-// the histogram does not hold the number of latencies in want. The parameter why says, for the message, why
+// the histogram does not hold the number of latencies in want. The parameter "why" says, for the message, why
 // that number is wanted.
 func (c *jobCheck) latency(key string, given *latency.Summary, want int64, why string) {
 	h := c.histogram(key+".histogram", given.Histogram)

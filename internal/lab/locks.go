@@ -16,7 +16,7 @@ import (
 // LockWays says which ways of sharing a database file are tried for mixes and replays.
 type LockWays struct {
 	Vary   []Varied // settings to vary in a mix or replay that writes
-	Shared bool     // whether the matrix determines how connections are shared, so that this is not varied
+	Shared bool     // the matrix determines how connections are shared, so other ways of sharing are not tried
 
 	// Patience plus busy_timeout is the time after which a mix or replay fails if no client
 	// has begun or ended an operation. A workload's own patience takes precedence.
@@ -199,8 +199,7 @@ func (m *Matrix) inProcesses(points []workload.Case, parameters map[string][]int
 	return list
 }
 
-// contended describes the mixes and replays of a plan, as far as that matters for sharing
-// connections.
+// contended has the properties of a plan's mixes and replays that matter for sharing connections.
 type contended struct {
 	clients               int // largest number of clients in one process
 	processes             int

@@ -10,8 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// Building is notified of the progress of building workers. i is the number of the worker, counted from 1, and
-// n the number of workers. Two workers can be built at the same time; calls don't overlap.
+// Building is notified of the progress of building workers. i is the number of the worker, counted from 1,
+// and n is the number of all workers. Two workers can be built at the same time, but only one call of
+// Building runs at a time.
 type Building interface {
 	Building(i, n int, driver string)
 	Built(i, n int, driver string, err error)

@@ -156,8 +156,8 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// TestStays checks that a worker that answers everything but does not exit fails its trial,
-// because it would disturb the next one.
+// TestStays checks that a trial fails if its worker answers everything but does not exit, because this worker
+// would disturb the next trial.
 func TestStays(t *testing.T) {
 	t.Parallel()
 	got, _ := trial(t, "stays", time.Hour)

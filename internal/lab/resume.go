@@ -126,8 +126,8 @@ func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err
 	return l.verdict(done), nil
 }
 
-// newDoubts returns those warnings in list that the run does not have yet, and a warning that the run was
-// resumed.
+// newDoubts returns the warnings in "list" without the ones that the run already has. It adds a warning that
+// the run was resumed.
 func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 	r := l.Run.Resumed[len(l.Run.Resumed)-1]
 	message := fmt.Sprintf("the run was resumed after a pause of %s, when %d rounds were complete: what happened to the machine in between is not known",

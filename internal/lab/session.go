@@ -45,7 +45,7 @@ type session struct {
 	began   time.Time     // when the current phase began
 	claimed time.Duration // sum of the times that the worker has reported so far
 
-	profiling *Profiling // whether and how the trial is profiled; nil: it is not
+	profiling *Profiling // how the trial is profiled; nil: it is not profiled
 
 	hashed     bool     // whether the plan asks for checksums of inserted rows
 	brief      []string // names of phases that are not verified in full

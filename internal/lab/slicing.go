@@ -34,9 +34,9 @@ const (
 	mostRepeats    = 50
 )
 
-// pace has the times of the cases that do the same work (see the function work). For each phase of a case, it
-// has the shortest time so far. The shortest time is used because other work on the machine can only make a
-// trial slower.
+// pace has the times of the cases that do the same work (see the function "work"). For each phase of a case,
+// it has the shortest time so far. The shortest time is used because other work on the machine can only make
+// a trial slower.
 type pace struct {
 	phases  map[string]map[int]phasePace // by name of the phase and ID of the case
 	outside map[int]float64              // shortest time of a trial outside its measured phases, in ns, by ID of the case

@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sliced has phases of all kinds that can be measured in slices.
+// sliced is a workload with phases of all kinds that can be measured in slices.
 const sliced = `
 name: sliced
 settings: {journal_mode: wal, synchronous: "off", busy_timeout: 5000, pool_size: 3}
@@ -191,9 +191,10 @@ phases:
 	}
 }
 
-// TestColdCaches checks that phases with cold caches are measured in one piece beside others in slices, that little
-// of the database stays in the page cache, and that the samples say so. In a mix of two processes, neither must
-// warm it for the other.
+// TestColdCaches checks that phases with cold caches are measured in one piece, while the same phases with
+// warm caches are measured in slices. Little of the database may stay in the page cache, and the samples must
+// say how much. In a mix of two processes, no process may load the database into the page cache before the
+// other process begins.
 func TestColdCaches(t *testing.T) {
 	t.Parallel()
 	if err := pagecache.Check(t.TempDir()); err != nil {
@@ -243,12 +244,13 @@ func TestSlicesOfOthers(t *testing.T) {
 	}
 }
 
-// TestRoom checks how many trials take turns. Two trials always do. More trials do so only if their needs are
-// known and are at most half of the machine's free memory and disk space.
+// TestRoom checks how many trials take turns. Two trials always take turns. More than two take turns only if
+// it is known how much memory and disk space they need, and if this is at most half of what is free on the
+// machine.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	notes := filepath.Join(dir, "notes") // where workers write what they do
+	notes := filepath.Join(dir, "notes") // workers append a line about each step to this file
 	var cases []*lab.Case
 	for id := range 5 {
 		c := tinyCase(t, faulty(t, "large"))

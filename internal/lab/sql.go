@@ -144,7 +144,7 @@ func (c *sqlCheck) begin(schema []string) bool {
 	defer cancel()
 	for _, statement := range schema {
 		_, err := c.db.ExecContext(ctx, statement)
-		if err != nil && !strings.Contains(err.Error(), "already exists") { // a virtual table has created it
+		if err != nil && !strings.Contains(err.Error(), "already exists") { // creating a virtual table may have created this table already
 			return false
 		}
 	}

@@ -236,7 +236,7 @@ func check(t *testing.T, err error, want string) {
 	}
 }
 
-// init registers an SQL function stuck that never returns.
+// init registers an SQL function with the name "stuck" that never returns.
 func init() {
 	sqlite.MustRegisterScalarFunction("stuck", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) { select {} })
 }

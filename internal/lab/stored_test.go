@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// manyTables is a workload with everything that makes it hard to predict the rows after an
-// insert.
+// manyTables is a workload with tables whose rows after an insert are hard to predict, for example because of
+// triggers, conflicts or converted values.
 const manyTables = `
 name: many-tables
 schema: |

@@ -4,8 +4,8 @@ import "cmp"
 
 // The metrics by which a phase is judged, in [Sample].Metric.
 const (
-	MetricTime      = "time"    // wall time, of a bulk phase, query or script
-	MetricTimePerOp = "time/op" // wall time per operation, of a mix or http phase
+	MetricTime      = "time"    // wall time; for a bulk phase, a query or a script
+	MetricTimePerOp = "time/op" // wall time per operation; for a mix or an http phase
 	MetricLatency   = "latency" // the 99th percentile of latencies from the intended start, at a fixed rate of requests
 )
 

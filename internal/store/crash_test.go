@@ -45,8 +45,8 @@ func child(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// record adds trials to a new run of the store forever. After each trial has been stored, it prints
-// the number of the run and that of the trial.
+// record adds trials to a new run of the store forever. After each trial has been stored, it prints the
+// numbers of the run and of the trial.
 func record(args []string) error {
 	s, err := store.Open(context.Background(), args[0])
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// told returns a wall time that identifies a sample: the test can compute the run, the trial and
-// the phase from it.
+// told returns a wall time for a sample that differs from those of all other samples, so that the test can
+// see from it to which run, trial and phase the sample belongs.
 func told(run int64, trial, phase int) int64 {
 	return run*1_000_000 + int64(trial)*1000 + int64(phase) + 1
 }

@@ -40,7 +40,7 @@ const (
 type merge struct {
 	to, from *Store
 	list     []Merged
-	ids      map[string][]int64 // numbers of this store's runs, by the result of the function key
+	ids      map[string][]int64 // numbers of this store's runs; the map's keys come from the function "key"
 	numbers  map[int64]int64    // the run numbers in this store, by the run numbers in the other store
 
 	pending []*result.Run // runs to be written in one transaction

@@ -128,8 +128,8 @@ func absent(path string) error {
 	return fmt.Errorf("%w at %s%s: sqlite3perf run makes one", ErrNoStore, path, without)
 }
 
-// create creates an empty file and its missing directories. The function undo removes them again,
-// but only if they are still empty.
+// create creates an empty file and its missing directories. The function "undo" removes them again, but only
+// if they are still empty.
 func create(path string) (undo func(), err error) {
 	dir := filepath.Dir(path)
 	made := directory.Missing(dir)
@@ -309,12 +309,13 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 	return err
 }
 
-// errRollback is returned by a function to roll back its transaction although nothing went wrong.
+// errRollback is the error that a function returns if its transaction must be rolled back although nothing
+// went wrong.
 var errRollback = errors.New("rollback")
 
-// write calls the function do in a transaction. If write returns no error, the transaction is
-// durable. write waits for other processes only at the beginning, and until a moment after ctx
-// ends. If it does not have to wait, it writes even if ctx has ended.
+// write calls the function "do" in a transaction. If write returns no error, the transaction is durable.
+// write waits for other processes only at the beginning, and until a moment after ctx ends. If it does not
+// have to wait, it writes even if ctx has ended.
 func (s *Store) write(ctx context.Context, do work) error {
 	if s.readOnly {
 		return fmt.Errorf("store %s: was opened for reading only", s.path)
@@ -322,7 +323,7 @@ func (s *Store) write(ctx context.Context, do work) error {
 	return s.transaction(ctx, "BEGIN EXCLUSIVE", do)
 }
 
-// read calls the function do in a transaction that sees a single state of the store.
+// read calls the function "do" in a transaction that sees a single state of the store.
 func (s *Store) read(ctx context.Context, do work) error {
 	return s.transaction(ctx, "BEGIN", do)
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// The record types are like the types of package result, but without the fields that have their own
-// tables or columns. A field of type kept hides the embedded field of the same name.
+// The record types are like the types of package result, but without the fields that have their own tables or
+// columns. A field of the type "kept" hides the embedded field of the same name, so that JSON does not
+// contain it.
 type (
 	kept *struct{}
 
@@ -118,9 +119,9 @@ func (p *preparing) close() {
 	}
 }
 
-// freeID is the beginning of a query. It defines the table free, which has one row with the greatest number n
-// that any run has had, or 0. It includes the numbers of deleted runs that have left orphans (see [Orphans]):
-// if a new run got such a number, the orphans would become part of it.
+// freeID is the beginning of a query. It defines the table "free", which has one row with the greatest number
+// n that any run has had, or 0. It includes the numbers of deleted runs that have left orphans (see
+// [Orphans]): if a new run got such a number, the orphans would become part of it.
 const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 	SELECT seq AS n FROM sqlite_sequence WHERE name = 'runs'
 	UNION ALL SELECT max(run_id) FROM runs UNION ALL SELECT max(run_id) FROM cases

@@ -22,7 +22,8 @@ func TestReplayEvents(t *testing.T) {
 		`{"at":8,"took":1,"conn":8,"sql":2,"args":[null],"error":{"code":19}}` + "\n" +
 		`{"at":9,"took":1,"conn":8,"sql":1,"args":["b"],"rows":1}` + "\n"
 	for events, want := range map[string]string{
-		// The SELECT ran while the transaction was open, before the transaction wrote.
+		// The SELECT ran while the transaction was open, but before the transaction wrote anything, so the
+		// SELECT comes first.
 		"1": "1 connections 1 clients [SELECT] | SELECT ? [a] [] | 0/0/0",
 		"2": "1 connections 1 clients [SELECT INSERT t] | SELECT ? [a] []; INSERT INTO t VALUES (?) [5] [] | 0/0/0 1/0/1 inserted 1 57",
 		"3": "2 connections 1 clients [BEGIN SELECT INSERT t COMMIT] |  [] []; SELECT ? [a] []; INSERT INTO t VALUES (?) [5 6] [];  [] [] | 0/0/2 1/1/0 2/1/1 2/0/2 3/0/2 inserted 2 57",

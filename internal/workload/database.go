@@ -196,7 +196,7 @@ func placeholder(t driver.Type) json.RawMessage {
 
 func isNull(v json.RawMessage) bool { return string(v) == "null" }
 
-// listed reads the values of the generator list.
+// listed reads the values of a column with the generator "list".
 func (l *resolver) listed(c *columnInfo, n *yaml.Node) {
 	items := l.list(n)
 	if len(items) == 0 {
@@ -229,7 +229,7 @@ func (l *resolver) listed(c *columnInfo, n *yaml.Node) {
 	}
 }
 
-// encoded returns a constant as JSON, for a generator list whose values have the type t.
+// encoded returns a constant as JSON, for a generator "list" whose values have the type t.
 func encoded(v *columnInfo, t driver.Type) json.RawMessage {
 	var value any
 	switch {

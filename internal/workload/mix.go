@@ -80,8 +80,8 @@ func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate
 	return count, durationMS, l.rate(f.get("rate"))
 }
 
-// duration reads a duration in milliseconds, written as 10s, or as an expression with a parameter
-// before the unit, such as $time ms. It returns 0 for a nil node.
+// duration reads a duration and returns it in milliseconds. In the file it is written like 10s or, with an
+// expression before the unit, like $time ms. duration returns 0 for a nil node.
 func (l *resolver) duration(n *yaml.Node, key string) int64 {
 	if n == nil {
 		return 0
@@ -188,8 +188,8 @@ func (l *resolver) role(n *yaml.Node, op *plan.Operation) {
 	}
 }
 
-// statement reads one statement of an operation. ok is false if the statement has no SQL; then statement
-// has reported a problem.
+// statement reads one statement of an operation. If the statement has no SQL, the method reports a problem,
+// and ok is false.
 func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, m *plan.Mix) (c plan.MixCall, ok bool) {
 	if n.Kind == yaml.ScalarNode {
 		return plan.MixCall{Call: l.call(n, &fields{node: n}, p, nil, false)}, true

@@ -29,7 +29,7 @@ type recording struct {
 }
 
 // recording returns the recording in a file. It reads each file only once. If the file cannot be read, the
-// field problem of the result says why.
+// field "problem" of the result says why.
 func (w *Workload) recording(name string) *recording {
 	if r := w.recordings[name]; r != nil {
 		return r

@@ -186,7 +186,7 @@ type replayer struct {
 	names    []string       // name of the operation of each statement in the plan
 	bytes    int            // size of the SQL and the values
 	leftOut  map[string]int // how many events are left out, by reason
-	replayed                // what has been found so far
+	replayed                // the parts of the result that are complete so far
 }
 
 // types finds the types that each parameter's values have. A statement is prepared for the

@@ -106,9 +106,10 @@ func (r *replayer) shape(st *record.Statement) *shape {
 	return s
 }
 
-// unnumbered replaces every parameter of a statement with a plain "?". For each "?" it returns
-// the parameter whose value it takes. SQLite gives a name the same number everywhere, and gives
-// a "?" the number after the greatest so far (https://www.sqlite.org/lang_expr.html#varparam).
+// unnumbered replaces every parameter of a statement with a plain "?". For each "?" it returns the parameter
+// whose value it takes. In SQLite, each parameter has a number. Parameters with the same name have the same
+// number. A "?" gets the number after the greatest number before it in the statement
+// (https://www.sqlite.org/lang_expr.html#varparam).
 func unnumbered(sql string) (string, []argument) {
 	var out strings.Builder
 	var args []argument
@@ -169,7 +170,7 @@ func operationName(sql string) string {
 		case !found:
 			found = token.Is(after)
 		case or:
-			or = false // the word after OR, such as IGNORE
+			or = false // this token is the word after OR, such as IGNORE, and not the table
 		case name == "UPDATE" && token.Is("OR"):
 			or = true
 		case token.Text == "(":

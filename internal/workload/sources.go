@@ -37,8 +37,8 @@ func (l *resolver) checkColumn(c *columnInfo) {
 	}
 }
 
-// checkSource finds and checks the source of a column with the generator ref, pick or words: the
-// column of a data set from whose rows it takes its values.
+// checkSource is for a column with the generator "ref", "pick" or "words". Such a column takes its values
+// from a column of a data set, which is its source. checkSource finds the source and checks it.
 func (l *resolver) checkSource(c *columnInfo) {
 	gen := &c.Generator
 	src := l.column(c.of, gen.Of, c.full)

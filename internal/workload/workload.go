@@ -68,7 +68,7 @@ type Workload struct {
 	// query runs a query on the snapshot, and returns a list of values for each column. It is nil until Begin.
 	query func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error)
 
-	recordings map[string]*recording // recordings that replay phases name, as they were read
+	recordings map[string]*recording // recordings that have been read, by the name that replay phases give them
 	uncut      bool                  // a replay phase has no key "events", so the parameter of that name applies
 }
 

@@ -96,9 +96,9 @@ func (b *Builder) Command(ctx context.Context, dir string) (path string, err err
 }
 
 // Worker returns the path of the executable for a driver, and a description of its build. If the cache does
-// not contain the executable, Worker builds it. Before the build it calls the function building, unless that
-// is nil. If the worker cannot be built or run, the error is a [*BuildError]. The executable must be started
-// with ref.Args().
+// not contain the executable, Worker builds it. Before the build it calls the function "building", unless
+// that is nil. If the worker cannot be built or run, the error is a [*BuildError]. The executable must be
+// started with ref.Args().
 func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path string, with map[string]string, err error) {
 	if ref.Path != "" {
 		return ref.Path, nil, nil
@@ -294,8 +294,8 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
 }
 
-// compile builds a driver's worker at path out, with further flags and environment
-// variables. It returns the go command's standard error. Temporary files are in dir.
+// compile builds a driver's worker with further flags and environment variables. The parameter "out" is the
+// path of the executable. It returns the go command's standard error. Temporary files are in dir.
 func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out string, flags, variables []string) (said string, err error) {
 	cmd := b.command(ctx, slices.Concat([]string{"build", "-o", out}, flags, tagFlags(ref, env), []string{"./worker"})...)
 	cmd.Dir = ref.Known.Dir

@@ -302,7 +302,7 @@ func TestNoToolchain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.variable != "CC" {
-				t.Setenv("CC", "") // restores the variable after the test
+				t.Setenv("CC", "") // makes the testing package restore the variable after the test
 			}
 			t.Setenv(c.variable, c.value)
 			cache := t.TempDir()

@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// A moduleProxy serves example.com/lib, which needs example.com/dep. It does as fault says with the archive of
-// the latter.
+// A moduleProxy serves the module example.com/lib, which requires example.com/dep. The field fault says how
+// it answers requests for the archive of example.com/dep.
 type moduleProxy struct {
 	*httptest.Server
 
@@ -84,8 +84,8 @@ func archive(t *testing.T, name, text string) string {
 	return b.String()
 }
 
-// TestUndelivered checks what is said about a module that can't be downloaded: one line with the cause and what
-// to do. The next start must go on: what is built or downloaded already is not built or downloaded again.
+// TestUndelivered checks the message about a module that can't be downloaded. It must be one line, with the
+// cause and what to do. The next attempt must not repeat builds and downloads that were complete.
 func TestUndelivered(t *testing.T) {
 	s, ref := clone(t)
 	p := newModuleProxy(t)
@@ -146,8 +146,8 @@ func TestUndelivered(t *testing.T) {
 	}
 }
 
-// TestUnreachableRepository checks what is said if the go command asks a repository, because no proxy has the
-// module, and can't reach it. What git says is in a line of its own.
+// TestUnreachableRepository checks the message if no proxy has a module, and the go command can't reach the
+// module's repository. In the go command's output, git's message is on a separate line.
 func TestUnreachableRepository(t *testing.T) {
 	got := build.Outside("go: downloading example.com/lib v1.3.0\na.go:3:8: reading example.com/lib/go.mod at revision v1.3.0: git ls-remote -q origin in /x: exit status 128:\n\tfatal: could not resolve host\n")
 	want := "downloading failed (a.go:3:8: reading example.com/lib/go.mod at revision v1.3.0: git ls-remote -q origin in /x: exit status 128: fatal: could not resolve host): run the same again when"

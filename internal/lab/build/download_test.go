@@ -16,7 +16,7 @@ import (
 )
 
 // TestDownload checks that the modules of a worker that is not built are downloaded in the background, and
-// that stop ends that.
+// that the function "stop" ends the download.
 func TestDownload(t *testing.T) {
 	s, ref := published(t, "v1.3.0")
 	ref.Name, ref.Version = "toy@v1.3.0", "v1.3.0"
@@ -45,8 +45,8 @@ func TestDownload(t *testing.T) {
 	<-ended
 }
 
-// fromProxy makes the toy driver use the library that a module proxy has. It returns the driver in the proxy's
-// version.
+// fromProxy makes the toy driver use the library of a module proxy. It returns the driver with the library's
+// version in the proxy.
 func fromProxy(t *testing.T, ref build.Ref) build.Ref {
 	t.Helper()
 	mod, err := os.ReadFile(filepath.Join(ref.Known.Dir, "go.mod"))
@@ -58,8 +58,9 @@ func fromProxy(t *testing.T, ref build.Ref) build.Ref {
 	return ref
 }
 
-// TestBuildsDuringDownloads checks that a worker is built while the modules of others are still being downloaded,
-// even if these were asked for before, and that the builder knows how long it did what.
+// TestBuildsDuringDownloads checks that a worker is built while the modules of other workers are still being
+// downloaded, even if those workers were requested earlier. It also checks the times in
+// [build.Builder.Spent].
 func TestBuildsDuringDownloads(t *testing.T) {
 	s, ready := clone(t)
 	other, _ := clone(t)

@@ -48,8 +48,8 @@ type Manifest struct {
 	// driver can build these variants.
 	Variants map[string]string `json:"variants"`
 
-	// Obtain has advice about features that the driver's SQLite lacks, by the key of the feature: how else
-	// the user can get the feature.
+	// Obtain has advice about features that the driver's SQLite lacks. It maps the key of a feature to a text
+	// that says how else the user can get the feature.
 	Obtain map[string]string `json:"obtain"`
 
 	// Opening shows readers how the library's users open a database.

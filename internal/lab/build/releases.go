@@ -22,7 +22,7 @@ import (
 // versions next to it.
 type NoReleaseError struct {
 	Module, Version string
-	Nearest         []string // the version before and the version after, as far as they exist
+	Nearest         []string // the next older and the next newer version; either may be missing
 	said            string
 }
 

@@ -340,7 +340,8 @@ func (r Ref) words(key string) []string {
 	return strings.FieldsFunc(r.Options[key], isJoint)
 }
 
-// variables returns, by name, the environment variables to set for the worker in addition to the lab's own.
+// variables returns the environment variables to set for the worker in addition to the lab's own. The keys of
+// the map are their names.
 func (r Ref) variables() map[string]string {
 	set := map[string]string{}
 	for key, value := range r.Options {

@@ -229,8 +229,8 @@ func TestResolveBuilt(t *testing.T) {
 	}
 }
 
-// TestVariantBuilds checks that options for the build lead to another worker, and that
-// options for running do not.
+// TestVariantBuilds checks that a variant with build options gets its own worker, and that a variant with
+// only run options does not.
 func TestVariantBuilds(t *testing.T) {
 	s, ref := clone(t)
 	write(t, s.Root, map[string]string{
@@ -290,8 +290,8 @@ func main() { fmt.Println(worker.Name + worker.Tagged) }
 	}
 }
 
-// TestDirectory checks that a worker is built from the current files of a checkout, that an earlier worker stays
-// unchanged, and how long builds are expected to take.
+// TestDirectory checks that a worker is built from the current files of a checkout, and that workers built
+// earlier stay unchanged. It also checks how long builds are expected to take.
 func TestDirectory(t *testing.T) {
 	s, ref := clone(t)
 	write(t, s.Root, map[string]string{"drivers/toy/lib/a.go": "package lib\n\nconst Name = \"pinned\"\n", "drivers/toy/worker/main.go": `package main
@@ -324,7 +324,7 @@ func main() { fmt.Println(worker.Name, lib.Name) }
 		}
 		return path, string(out), with
 	}
-	// That the pinned version has been built doesn't make the first build from a checkout shorter.
+	// Building the pinned version first doesn't make the first build from a checkout shorter.
 	if _, _, err := b.Worker(t.Context(), ref, nil); err != nil {
 		t.Fatal(err)
 	}

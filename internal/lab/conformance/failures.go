@@ -30,8 +30,8 @@ func failureChecks() []Check {
 	}
 }
 
-// gives returns a check that runs a trial of the workload text. The trial must fail with this code, in this
-// phase.
+// gives returns a check that runs a trial of a workload. The parameter "text" is the workload. The trial must
+// fail with this code, in this phase.
 func gives(code, phase, text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		h, err := s.askTrial(ctx, text, nil)
@@ -53,9 +53,9 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 	}
 }
 
-// reachingOut runs a trial with the SQL in the parameter sql. FILE in this SQL stands for the path of a file
-// next to the database. If inSchema is true, the SQL is added to the schema, otherwise it is a script. If
-// allowed is true, the plan permits SQL that reaches other files. reachingOut returns the last answer, and
+// reachingOut runs a trial with the SQL in the parameter "sql". FILE in this SQL stands for the path of a
+// file next to the database. If inSchema is true, the SQL is added to the schema, otherwise it is a script.
+// If allowed is true, the plan permits SQL that reaches other files. reachingOut returns the last answer, and
 // whether the file exists afterwards.
 func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed bool) (a protocol.Response, there bool, err error) {
 	err = s.inDirectory(ctx, func(ctx context.Context, s *Subject) error {

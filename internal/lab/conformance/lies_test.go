@@ -52,7 +52,7 @@ func sample(phase, key string, change func(old any) any) func(answer) []answer {
 	}
 }
 
-// to returns a function that replaces any value by v.
+// to(v) returns a function that replaces any value by v.
 func to(v any) func(any) any { return func(any) any { return v } }
 
 // times returns a function that multiplies a number by n.

@@ -20,8 +20,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// trial runs one trial of the workload text as the lab does, with the settings in over. If the trial's status
-// is not OK, or if the worker has caused a warning, the error says why.
+// trial runs one trial of a workload as the lab does. The parameter "text" is the workload, and "over" has
+// settings that replace those in the workload. If the trial's status is not OK, or if the worker has caused a
+// warning, the error says why.
 func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) (*lab.Case, *result.Trial, error) {
 	c, err := s.caseOf(text, over)
 	if err != nil {
@@ -79,7 +80,8 @@ func turns(text string, rounds int) func(context.Context, *Subject) error {
 	}
 }
 
-// caseOf returns the only case of the workload text, with the settings in over.
+// caseOf returns the only case of a workload. The parameter "text" is the workload, and "over" has settings
+// that replace those in the workload.
 func (s *Subject) caseOf(text string, over driver.Settings) (*lab.Case, error) {
 	w, err := workload.Parse("check.yaml", []byte(text), nil)
 	if err != nil {
@@ -134,8 +136,8 @@ type answer struct {
 //go:embed answers.json
 var answersJSON []byte
 
-// verified returns a check that runs a trial of the workload text. It compares the results that
-// the lab cannot compute with the known answers.
+// verified returns a check that runs a trial of the workload in the parameter "text". It compares the results
+// that the lab cannot compute with the known answers.
 func verified(text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		c, t, err := s.trial(ctx, text, nil)

@@ -25,11 +25,12 @@ var (
 	mixed    = yaml("mixed")
 	changing = yaml("changing")
 
-	// during is the workload mixed, but its mix lasts for a fixed duration instead of a count.
+	// during is like the workload "mixed", but its mix ends after a fixed duration instead of after a number
+	// of operations.
 	during = strings.NewReplacer("name: mixed", "name: during", "count: 500", "duration: 100ms").Replace(mixed)
 )
 
-// inserting returns the workload insert with a transaction policy.
+// inserting returns the workload "insert" with a transaction policy.
 func inserting(policy string) string { return strings.Replace(yaml("insert"), "POLICY", policy, 1) }
 
 var policies = []string{

@@ -23,7 +23,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Agent runs trials on this machine for the sqlite3perf on another machine.
+// Agent runs trials on this machine. A sqlite3perf that runs on another machine requests them.
 type Agent struct {
 	Version string // version of this sqlite3perf
 
@@ -186,7 +186,7 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	return nil, fmt.Errorf("unknown method %q", r.Method)
 }
 
-// with decodes the parameters of a request and passes them to do.
+// with decodes the parameters of a request and passes them to the function "do".
 func with[T any](r request, do func(T) (any, error)) (any, error) {
 	var v T
 	if err := json.Unmarshal(r.Params, &v); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// talk starts an agent. The function ask sends the agent a request and returns the reply. The function end
-// closes the agent's input.
+// talk starts an agent. The function "ask" sends the agent a request and returns the reply. The function
+// "end" closes the agent's input.
 func talk(t *testing.T) (ask func(request) reply, end func() error) {
 	t.Helper()
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME"} {

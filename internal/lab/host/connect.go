@@ -68,7 +68,7 @@ func (o *Options) patience() patience {
 
 var errLong = errors.New("a line is too long")
 
-// readLine reads a line. It returns errLong if the line has more bytes than the parameter most.
+// readLine reads a line. It returns errLong if the line has more bytes than the parameter "most".
 func readLine(r *bufio.Reader, most int) (line []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -393,7 +393,7 @@ func (m *Machine) ping() {
 		case <-ticker.C:
 			// The ping is sent in a goroutine, because the write blocks if the agent is stopped and
 			// does not read.
-			go func() { _ = m.send(request{Method: methodPing}) }() // if the agent has gone, the method listen notices
+			go func() { _ = m.send(request{Method: methodPing}) }() // if the agent has gone, the method "listen" notices
 			m.mu.Lock()
 			m.unheard++
 			silent := m.unheard > pings
@@ -413,15 +413,15 @@ func (m *Machine) send(r request) error {
 	return json.NewEncoder(m.process.stdin).Encode(r)
 }
 
-// call sends the agent a request and waits for the reply. It decodes the result into the value that the
-// parameter into points to, and calls the function event, unless it is nil, for each event.
+// call sends the agent a request and waits for the reply. It decodes the result into the value to which the
+// parameter "into" points, and calls the function "event", unless it is nil, for each event.
 func (m *Machine) call(ctx context.Context, method string, params, into any, event func(reply)) error {
 	text, err := json.Marshal(params)
 	if err != nil {
 		return err
 	}
 	m.asked++
-	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // if the agent has gone, the method listen notices; if it does not read, the method ping does
+	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // if the agent has gone, the method "listen" notices; if the agent does not read, the method "ping" notices
 	for events := 0; ; {
 		select {
 		case r := <-m.replies:

@@ -155,7 +155,7 @@ var sshAdvice = []struct {
 	{[]string{""}, "the connection ended: LINE"},
 }
 
-// explain returns a message with advice about the error that the SSH client printed. The parameter said is
+// explain returns a message with advice about the error that the SSH client printed. The parameter "said" is
 // the output of the client.
 func explain(host string, client []string, said string) string {
 	config := "~/.ssh/config"

@@ -148,8 +148,8 @@ func Detail(given, stderr string) string {
 	return e.String()
 }
 
-// Ends keeps the first and the last Max bytes written to it. In a crash the first lines say
-// most, in a log the last lines do.
+// Ends keeps the first and the last Max bytes written to it. In the output of a crash, the first lines are
+// the most useful ones; in a log, the last lines are.
 type Ends struct {
 	Max int // limit in bytes for first and for last
 

@@ -207,7 +207,7 @@ func (x *index) run(rows int64) int64 {
 func (x *index) different(j int) int64 {
 	n := min(x.groups[j].values(), x.changes[j])
 	if first := &x.columns[0].stats; j == 0 && first.up == first.pairs {
-		n = x.changes[0] // equal values are in consecutive rows
+		n = x.changes[0] // rows with equal values are consecutive, so each change between two rows is a new value
 	}
 	if f := x.columns[j].foreign; f != nil && j == 0 {
 		n = min(n, f.parent.rows)

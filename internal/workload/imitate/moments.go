@@ -133,9 +133,9 @@ func (s *momentStats) written(at generated, help func(suffix string, g generated
 	return generated{kind: "format", value: yamlText(format + s.form.zone), also: []string{"of: [" + of + "]"}}
 }
 
-// anonymousMoments returns times with about the same range and distribution as those in list. They
-// are rounded, or moved if they are too near each other for rounding. If b.keep is true, they are
-// unchanged.
+// anonymousMoments returns times with about the same range and distribution as the times in list. The
+// returned times are rounded, or moved if they are too near each other for rounding. If b.keep is true, they
+// are unchanged.
 func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 	list = slices.Clone(list)
 	if b.keep {

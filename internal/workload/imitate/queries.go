@@ -126,7 +126,7 @@ func (x *index) key() string {
 	return strings.Join(names, ", ")
 }
 
-// read returns a query for rows by the key of an index.
+// read returns a query that finds rows by the key of an index.
 func (b *builder) read(t *table, x *index) (*Query, error) {
 	expressions, types := t.selected("t")
 	where, original, args, err := b.condition(t, x)
@@ -312,7 +312,7 @@ func (f *foreign) on() string {
 	return strings.Join(parts, " AND ")
 }
 
-// probe adds the data set whose rows have the parameters of the queries.
+// probe adds a data set. Each of its rows has values for the parameters of the queries.
 func (b *builder) probe(queries []*Query) {
 	d := &dataSet{name: b.reads, count: "$" + b.reads}
 	rows := map[*table]string{}

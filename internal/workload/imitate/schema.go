@@ -53,7 +53,7 @@ type column struct {
 	names    map[string]string // if the column has few values, their replacements in the workload
 }
 
-// index is an index or a key. The field sql is "" if no CREATE INDEX created it.
+// index is an index or a key. The field "sql" is "" if no CREATE INDEX created it.
 type index struct {
 	object
 	origin  string // c: CREATE INDEX; u: UNIQUE; pk: PRIMARY KEY
@@ -63,7 +63,7 @@ type index struct {
 	whole   bool // the index has no expressions
 	parts   []part
 	groups  []distinct // distinct values of the first column, of the first two columns, …
-	changes []int64    // for each of groups, the number of rows in which it differs from the row before
+	changes []int64    // for each element of groups: number of rows whose values in these columns differ from those of the row before
 	last    []uint64   // the hashes of groups for the row before
 	sibling bool       // generated rows satisfy this index, because they satisfy the index in the field composite of the table
 	loose   string     // why the workload has the index without UNIQUE, or ""

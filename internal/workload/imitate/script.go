@@ -11,9 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// loosen sets the field loose of all unique indexes that generated rows would violate. If an index has a
-// single column with distinct values, loosen sets the column's field unique instead, so that generated
-// rows satisfy the index.
+// loosen sets the field "loose" of all unique indexes that generated rows would violate. If an index has a
+// single column with distinct values, loosen sets the column's field "unique" instead, so that generated rows
+// satisfy the index.
 func (b *builder) loosen(tables []*table) {
 	for _, t := range tables {
 		for _, x := range t.indexes {

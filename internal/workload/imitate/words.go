@@ -19,7 +19,7 @@ type Answer struct {
 	Database   string // path of the database
 	File       string // file of the workload; "" if there is none
 	Kept       string // file with the imitation's database; "" if it was removed
-	Measure    string // command that measures the workload at the scale quick; "" without a file
+	Measure    string // command that measures the workload at the scale "quick"; "" without a file
 	Workload   *Workload
 	Comparison *Comparison // comparison of the two; nil if they were not compared
 	Source     *Source

@@ -118,11 +118,11 @@ func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) erro
 		}
 		lasting := l
 		if l.Answers != nil {
-			if why := diff.NotKept(q.work, l.Answers); why != "" {
+			if why := diff.NotKept(q.work, l.Answers, openedFiles); why != "" {
 				lasting.Answers, lasting.NotDiff = nil, "the comparison is not stored: "+why
 			}
 		}
-		return o.output.Answer(ctx, env, a.Run, lasting, advise.Formats.Of(advise.Of(a, l)))
+		return o.output.Answer(ctx, env, a.Run, lasting, advise.Formats.Of(advise.Of(a, l, uncollected(l)...)))
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
@@ -201,7 +201,7 @@ func (o *adviseOptions) stored(ctx context.Context, env *cli.Environment, ref st
 		return err
 	}
 	o.output.Source = conditions.PageSource(a.Run)
-	return o.output.PrintAnswer(env, advise.Formats.Of(advise.Of(a, l, unasked...)), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
+	return o.output.PrintAnswer(env, advise.Formats.Of(advise.Of(a, l, append(unasked, uncollected(l)...)...)), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 
 // addFootprints adds to l the footprints of the drivers' workers: size, build time, license and more.
@@ -277,4 +277,21 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r
 		}
 	}
 	return unasked, o.compareAnswers(ctx, env, r, q, l)
+}
+
+// uncollected lists the facts that were not collected, each with the flag that collects it or the reason.
+func uncollected(l advise.Looked) (list []string) {
+	switch {
+	case !l.Diff:
+		list = append(list, "whether the candidates answer alike (--diff)")
+	case l.NotDiff != "":
+		list = append(list, "whether the candidates answer alike, because "+l.NotDiff)
+	}
+	if !l.Cold {
+		list = append(list, "builds with an empty build cache (--cold-build)")
+	}
+	if !l.Targets {
+		list = append(list, "for which platforms each can be built without a C compiler (--targets linux/arm64,windows/amd64)")
+	}
+	return list
 }

@@ -29,7 +29,7 @@ type question struct {
 var stored = map[string]question{
 	result.QuestionAdvise: answered(advise.Formats.Check, func(a *stats.Analysis, _ cli.Loader) (advise.Advised, error) {
 		l, err := advise.Stored(a.Run)
-		return advise.Of(a, l), err
+		return advise.Of(a, l, uncollected(l)...), err
 	}, advise.Advised.Answer, as(advise.Formats.Of)),
 	result.QuestionCluster: answered(cluster.Formats.Check, ofRunAlone(cluster.Stored), cluster.ClustersAnswer, as(cluster.Formats.Of)),
 	result.QuestionCrash:   answered(crash.Formats.Check, ofRunAlone(crash.Stored), (*crash.Crashes).Answer, as(crash.Formats.Of)),

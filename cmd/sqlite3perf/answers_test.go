@@ -112,8 +112,10 @@ func TestAnswersShown(t *testing.T) {
 		writer  func(a *stats.Analysis) cli.AnswerWriter
 		formats []string
 	}{
-		result.QuestionAdvise: {someLooked().Keep, func(a *stats.Analysis) cli.AnswerWriter { return advise.Formats.Of(advise.Of(a, someLooked())) }, advise.Formats.Names()},
-		result.QuestionDiff:   {someDiff().Keep, func(*stats.Analysis) cli.AnswerWriter { return diffWriter(o, someDiff()) }, diff.Formats.Names()},
+		result.QuestionAdvise: {someLooked().Keep, func(a *stats.Analysis) cli.AnswerWriter {
+			return advise.Formats.Of(advise.Of(a, someLooked(), uncollected(someLooked())...))
+		}, advise.Formats.Names()},
+		result.QuestionDiff: {someDiff().Keep, func(*stats.Analysis) cli.AnswerWriter { return diffWriter(o, someDiff()) }, diff.Formats.Names()},
 	} {
 		run := storedRunOf(t, question)
 		run.Started = run.Started.UTC()

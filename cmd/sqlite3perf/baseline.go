@@ -102,7 +102,7 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if before, now := conditions.HookWords(run.Hooks), conditions.HookWords(&o.hooks); before != now {
+	if before, now := hookWords(run.Hooks), hookWords(&o.hooks); before != now {
 		differences = append(differences, fmt.Sprintf("it was measured with %s, and this would be with %s", document.Line(before), now))
 	}
 	more, err := o.surroundings(ctx, r, base)

@@ -113,7 +113,7 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 		fmt.Fprintf(env.Stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
 	}
 	run := o.runOf(r, work, d, started)
-	if why := diff.NotKept(work, d); why != "" {
+	if why := diff.NotKept(work, d, openedFiles); why != "" {
 		fmt.Fprintf(env.Stderr, "the answer is not stored: %s\n", why)
 	} else {
 		cli.KeepRun(ctx, env, o.output.Store, run, d)
@@ -278,3 +278,6 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, wo
 	x.Dir = scratch.Dir
 	return x.Compare(ctx, work)
 }
+
+// openedFiles names files whose data a comparison may contain.
+const openedFiles = "files that --sql may have opened"

@@ -34,10 +34,13 @@ func resume(ctx context.Context, env *cli.Environment, o *runOptions, name strin
 	if err != nil {
 		return err
 	}
+	if run.Merged != "" {
+		return cli.Usagef("run %d was merged from %s: resume it there, with --store, and merge again", run.ID, document.Line(run.Merged))
+	}
 	if err := cmp.Or(conditions.Resumable(run, cli.Version(), cli.Typed(o.flags.Lookup("time"))), o.checkExtended(run)); err != nil {
 		return cli.Usagef("run %d %w", run.ID, err)
 	}
-	if before := conditions.HookWords(run.Hooks); before != conditions.HookWords(&o.hooks) {
+	if before := hookWords(run.Hooks); before != hookWords(&o.hooks) {
 		return cli.Usagef("run %d had %s: type that again, because commands are never taken from a store", run.ID, before)
 	}
 	o.computing = cli.NewProgress(env, o.quiet).Computing
@@ -319,4 +322,19 @@ func furtherRounds(o *cli.OutputOptions, a *stats.Analysis) string {
 		return fmt.Sprintf("the same command with --rounds %d", run.Rounds+rounds)
 	}
 	return toExtend(o, run, run.Took()/time.Duration(run.Rounds)*time.Duration(rounds))
+}
+
+// hookWords returns the flags for the commands that ran around each trial of a run.
+func hookWords(h *result.Hooks) string {
+	var words []string
+	for flag, command := range map[string]string{"--prepare": cmp.Or(h, &result.Hooks{}).Prepare, "--cleanup": cmp.Or(h, &result.Hooks{}).Cleanup} {
+		if command != "" {
+			words = append(words, flag+" "+conditions.ShellWord(command))
+		}
+	}
+	if words == nil {
+		return "neither --prepare nor --cleanup"
+	}
+	slices.Sort(words)
+	return document.And(words)
 }

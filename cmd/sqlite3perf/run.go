@@ -200,7 +200,7 @@ func (r *request) prepare(ctx context.Context, env *cli.Environment, o *runOptio
 		show.Say("%s", r.ahead)
 	}
 	if r.study == nil && !r.told {
-		catalog.SayUnset(r.cases, show.Note)
+		catalog.SayUnset(r.cases, "--set", show.Note)
 	}
 	return r.fits(ctx, o, p, show)
 }

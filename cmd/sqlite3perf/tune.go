@@ -135,7 +135,13 @@ func tuneSettings(ctx context.Context, env *cli.Environment, o *tuneOptions) err
 	}
 	r.keepsTime = cli.Typed(o.flags.Lookup("time"))
 	t := &candidateRuns{env: env, o: &o.runOptions, r: r, note: show.Note}
-	s.Needs = func(n tune.Need) { show.Note("%s", n.Words(o.time)) }
+	s.Needs = func(n tune.Need) {
+		words := n.Words()
+		if n.Time > o.time {
+			words += fmt.Sprintf(": in --time %v not all is tried. Give as much, a smaller --scale, or fewer --settings", o.time)
+		}
+		show.Note("%s", words)
+	}
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		at.Cannot = t.cannot
 		at.OnlyReads = !slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return !workload.OnlyReads(c.Plan) })

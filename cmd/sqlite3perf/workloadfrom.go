@@ -206,7 +206,7 @@ func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database st
 		return answer.WriteJSON(out)
 	}
 	if o.file != "" {
-		answer.Measure = "sqlite3perf run --workloads " + conditions.ShellWord(cli.PathOf(o.file))
+		answer.Measure, answer.Full = "sqlite3perf run --workloads "+conditions.ShellWord(cli.PathOf(o.file)), "--scale full"
 	}
 	return answer.WriteText(out)
 }

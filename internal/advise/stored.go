@@ -23,28 +23,10 @@ type Looked struct {
 	Targets bool   `json:"targets,omitempty"`  // the user asked for builds for other platforms
 }
 
-// Of makes advice from an analyzed run and the other facts that l has. unasked lists the questions that were not put
-// to the candidates, with the reasons.
+// Of makes advice from an analyzed run and the other facts that l has. The parameter "unasked" lists the
+// facts that were not collected, each with the reason or the flag that collects it.
 func Of(a *stats.Analysis, l Looked, unasked ...string) Advised {
-	return Advised{Recommendation: recommend.Of(a, l.Footprints), Of: a, Answers: l.Answers, NotIn: append(unasked, l.missing()...)}
-}
-
-// missing lists the facts that were not collected, each with the flag that collects it or the
-// reason.
-func (l Looked) missing() (list []string) {
-	switch {
-	case !l.Diff:
-		list = append(list, "whether the candidates answer alike (--diff)")
-	case l.NotDiff != "":
-		list = append(list, "whether the candidates answer alike, because "+l.NotDiff)
-	}
-	if !l.Cold {
-		list = append(list, "builds with an empty build cache (--cold-build)")
-	}
-	if !l.Targets {
-		list = append(list, "for which platforms each can be built without a C compiler (--targets linux/arm64,windows/amd64)")
-	}
-	return list
+	return Advised{Recommendation: recommend.Of(a, l.Footprints), Of: a, Answers: l.Answers, NotIn: unasked}
 }
 
 // Keep returns the facts in the form in which a run stores them. All other parts of the advice are

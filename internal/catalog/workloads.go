@@ -129,8 +129,9 @@ func ownDefaults(unset driver.Settings) string {
 	return "doesn't set " + document.Or(slices.Sorted(maps.Keys(unset))) + ", so each driver uses its own default"
 }
 
-// SayUnset prints which settings the workloads leave to each driver, if a run has several drivers.
-func SayUnset(cases []*lab.Case, say func(format string, args ...any)) {
+// SayUnset prints which settings the workloads leave to each driver, if a run has several drivers. The
+// parameter "flag" is the flag that sets a setting.
+func SayUnset(cases []*lab.Case, flag string, say func(format string, args ...any)) {
 	told := map[string]bool{}
 	for _, c := range cases {
 		unset := c.Source.Unset(c.Settings)
@@ -138,7 +139,7 @@ func SayUnset(cases []*lab.Case, say func(format string, args ...any)) {
 			continue
 		}
 		told[c.Workload] = true
-		say("%s: %s %s; give --set %s", conditions.KindOf(conditions.CaveatUnset).Name, c.Workload, ownDefaults(unset), strings.ReplaceAll(document.Assigned(unset), " ", " --set "))
+		say("%s: %s %s; give %s %s", conditions.KindOf(conditions.CaveatUnset).Name, c.Workload, ownDefaults(unset), flag, strings.ReplaceAll(document.Assigned(unset), " ", " "+flag+" "))
 	}
 }
 

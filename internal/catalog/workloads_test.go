@@ -72,7 +72,7 @@ func TestSayUnset(t *testing.T) {
 		{cases(driver.Settings{"journal_mode": "delete", "synchronous": "full", "busy_timeout": "0"}, "mattn", "modernc"), nil},
 	} {
 		var got []string
-		SayUnset(tc.cases, func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) })
+		SayUnset(tc.cases, "--set", func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) })
 		if d := cmp.Diff(tc.want, got); d != "" {
 			t.Errorf("-want +got:\n%s", d)
 		}

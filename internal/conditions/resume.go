@@ -1,7 +1,6 @@
 package conditions
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,7 +18,7 @@ import (
 func Resumable(run *result.Run, version string, extended bool) error {
 	switch {
 	case run.Merged != "":
-		return fmt.Errorf("was merged from %s: resume it there, with --store, and merge again", document.Line(run.Merged))
+		return fmt.Errorf("was merged from %s: resume it there, and merge again", document.Line(run.Merged))
 	case run.Unsampled() != "":
 		return fmt.Errorf("has %s instead of samples: %s", run.Unsampled(), StartAgain)
 	case run.Study != nil:
@@ -65,19 +64,4 @@ func SameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 		return errors.New("is built from a directory that has been changed since: start a new run")
 	}
 	return nil
-}
-
-// HookWords returns the flags for the commands that ran around each trial of a run.
-func HookWords(h *result.Hooks) string {
-	var words []string
-	for flag, command := range map[string]string{"--prepare": cmp.Or(h, &result.Hooks{}).Prepare, "--cleanup": cmp.Or(h, &result.Hooks{}).Cleanup} {
-		if command != "" {
-			words = append(words, flag+" "+ShellWord(command))
-		}
-	}
-	if words == nil {
-		return "neither --prepare nor --cleanup"
-	}
-	slices.Sort(words)
-	return document.And(words)
 }

@@ -8,15 +8,16 @@ import (
 )
 
 // NotKept says why a comparison must not be stored, or returns "". Stores never contain values of a
-// user's database or recording, so that users can pass stores on.
-func NotKept(work []Questions, d *Diffed) string {
+// user's database or recording, so that users can pass stores on. The parameter "opened" names files
+// that the SQL may have opened.
+func NotKept(work []Questions, d *Diffed, opened string) string {
 	var data []string
 	for i := range work {
 		w := &work[i]
 		replays := func(ph plan.Phase) bool { return ph.Replay != nil }
 		switch p := w.Job.Plan; {
 		case w.Job.Files:
-			data = append(data, "files that --sql may have opened")
+			data = append(data, opened)
 		case p != nil && (w.Job.Loaded || slices.ContainsFunc(p.Phases, replays)): // recorded statements may contain values in their text
 			data = append(data, "the workload "+document.Line(w.Name)+"'s data")
 		}

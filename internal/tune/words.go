@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
@@ -295,14 +294,10 @@ func verdictOf(s *Step) string {
 	return tie
 }
 
-// Words says how long the search takes, and what to do if that is more than limit.
-func (n Need) Words(limit time.Duration) string {
-	words := fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
+// Words says how long the search takes.
+func (n Need) Words() string {
+	return fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
 		document.Roughly(n.Trial), document.Counted(n.Values, "value"), document.Roughly(n.Time))
-	if n.Time <= limit {
-		return words
-	}
-	return words + fmt.Sprintf(": in --time %v not all is tried. Give as much, a smaller --scale, or fewer --settings", limit)
 }
 
 // Words says what the race measures.

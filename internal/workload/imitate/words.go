@@ -20,6 +20,7 @@ type Answer struct {
 	File       string // file of the workload; "" if there is none
 	Kept       string // file with the imitation's database; "" if it was removed
 	Measure    string // command that measures the workload at the scale "quick"; "" without a file
+	Full       string // flag of this command for the scale "full"
 	Workload   *Workload
 	Comparison *Comparison // comparison of the two; nil if they were not compared
 	Source     *Source
@@ -113,7 +114,7 @@ func (a *Answer) WriteText(out io.Writer) error {
 	}
 	about := ""
 	if w.Cut() {
-		about = fmt.Sprintf(" --scale full\nWithout --scale full it is quicker, and no table has more than %s rows.", document.Thousands(QuickRows))
+		about = fmt.Sprintf(" %s\nWithout %[1]s it is quicker, and no table has more than %s rows.", a.Full, document.Thousands(QuickRows))
 	}
 	_, err := fmt.Fprintf(out, "\nMeasure: %s%s\n", a.Measure, about)
 	return err

@@ -53,7 +53,7 @@ func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(`# Commands and flags
 
-This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + ` says more, with more examples.
+This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + ` says more, with examples.
 
 `)
 	_, status, _ := strings.Cut(rootUsage, "\nExit status: ")
@@ -173,15 +173,8 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 			fmt.Fprintf(b, "%s\n\n", prose(text))
 		}
 	}
-	examples := strings.Split(strings.TrimSpace(c.Example), "\n")
-	example := strings.TrimSpace(examples[0])
-	if example == c.CommandPath() { // says nothing
-		example = strings.TrimSpace(examples[1])
-	}
 	if use := strings.TrimSuffix(c.UseLine(), " [flags]"); use != c.CommandPath() {
-		fmt.Fprintf(b, "Usage: `%s`, such as `%s`\n\n", use, example)
-	} else {
-		fmt.Fprintf(b, "Example: `%s`\n\n", example)
+		fmt.Fprintf(b, "Usage: `%s`\n\n", use)
 	}
 	also := map[string][]string{} // names of shared flags, by group
 	own := false

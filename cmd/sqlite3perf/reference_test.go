@@ -99,7 +99,7 @@ const configurationText = `The first of these that sets a flag counts:
 
 A file has a line such as ` + "`rounds: 8`" + ` for each flag, and a list for a flag that can have several values. Standard error says which file set which flags.
 
-The working directory may be somebody else's, such as a clone or an unpacked archive. So its file may say how much is measured and how it is printed, but the following flags are an error there (exit status 2). For the same reason a source tree of sqlite3perf in the working directory is used only if sqlite3perf was built from it, or if ` + "`--source`" + ` names it.
+The working directory may be somebody else's, so its file may say how much is measured and how it is printed, but the following flags are an error there (exit status 2). A source tree of sqlite3perf there is used only if sqlite3perf was built from it, or if ` + "`--source`" + ` names it.
 
 | flags | a flag that |
 |---|---|`

@@ -53,7 +53,7 @@ func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(`# Commands and flags
 
-This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + ` says more, with more examples.
+This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + ` says more, with examples.
 
 `)
 	_, status, _ := strings.Cut(rootUsage, "\nExit status: ")
@@ -99,7 +99,7 @@ const configurationText = `The first of these that sets a flag counts:
 
 A file has a line such as ` + "`rounds: 8`" + ` for each flag, and a list for a flag that can have several values. Standard error says which file set which flags.
 
-The working directory may be somebody else's, such as a clone or an unpacked archive. So its file may say how much is measured and how it is printed, but the following flags are an error there (exit status 2). For the same reason a source tree of sqlite3perf in the working directory is used only if sqlite3perf was built from it, or if ` + "`--source`" + ` names it.
+The working directory may be somebody else's, so its file may say how much is measured and how it is printed, but the following flags are an error there (exit status 2). A source tree of sqlite3perf there is used only if sqlite3perf was built from it, or if ` + "`--source`" + ` names it.
 
 | flags | a flag that |
 |---|---|`
@@ -173,15 +173,8 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 			fmt.Fprintf(b, "%s\n\n", prose(text))
 		}
 	}
-	examples := strings.Split(strings.TrimSpace(c.Example), "\n")
-	example := strings.TrimSpace(examples[0])
-	if example == c.CommandPath() { // says nothing
-		example = strings.TrimSpace(examples[1])
-	}
 	if use := strings.TrimSuffix(c.UseLine(), " [flags]"); use != c.CommandPath() {
-		fmt.Fprintf(b, "Usage: `%s`, such as `%s`\n\n", use, example)
-	} else {
-		fmt.Fprintf(b, "Example: `%s`\n\n", example)
+		fmt.Fprintf(b, "Usage: `%s`\n\n", use)
 	}
 	also := map[string][]string{} // names of shared flags, by group
 	own := false

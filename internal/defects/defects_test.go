@@ -177,9 +177,9 @@ const pageHead = `# Known defects
 
 <!-- Made from internal/defects/defects.json by go test ./internal/defects -update. -->
 
-Defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory; the worst come first. ` + "`sqlite3perf drivers --defects`" + ` lists the defects of each driver, according to the versions that its worker reports.
+Defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory; the worst come first. ` + "`sqlite3perf drivers --defects`" + ` lists those of each driver, by the versions that its worker reports.
 
-Only published defects whose sources we have read are listed, so a driver without an entry may still have defects. A defect does harm only if everything listed under *Needs* is present. Where nothing is listed under *Do*, use a version without the defect. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)). govulncheck finds few of them, because SQLite is not a Go module.
+Only published defects whose sources we have read are listed. A defect does harm only if everything listed under *Needs* is present. Where nothing is listed under *Do*, use a version without the defect. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)).
 
 The release notes of the first version without the defect are a source too: of [SQLite](https://www.sqlite.org/changes.html), or of [modernc.org/sqlite](https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md).
 

@@ -258,7 +258,7 @@ func noiseItem(list []Caveat) document.Item {
 }
 
 // MachineCaveats returns caveats for warnings that are not about a case: one caveat for each code
-// and phase. rounds is the number of rounds of the run.
+// and phase. The parameter "rounds" is the number of rounds of the run.
 func MachineCaveats(all []result.Warning, rounds int) (list []Caveat) {
 	type key struct{ code, phase string }
 	var alike Groups[key, result.Warning]

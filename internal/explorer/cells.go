@@ -134,8 +134,8 @@ func operationsOf(t *stats.Table) (names []string) {
 	return names
 }
 
-// kindsOf returns the 99th percentiles of a cell for the kinds of operations in names. It leaves
-// out kinds without samples.
+// kindsOf returns the 99th percentiles of a cell for the named kinds of operations. It leaves out
+// kinds without samples.
 func kindsOf(c, base *stats.Cell, names []string, confidence float64) (list []Kind) {
 	for _, name := range names {
 		m := tailOf(name)

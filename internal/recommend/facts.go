@@ -87,7 +87,7 @@ func (c *Candidate) WithoutC() bool { return c.Info.Kind.WithoutC() }
 // named returns the candidate with the given name. It panics if there is none.
 func (f *Facts) named(name string) *Candidate { return &f.Candidates[f.index(name)] }
 
-// Only returns the facts about the candidates for which keep returns true.
+// Only returns the facts about the candidates for which the function "keep" returns true.
 func (f *Facts) Only(keep func(*Candidate) bool) *Facts {
 	next := *f
 	next.Candidates, next.Pairs = []Candidate{}, []Pair{}
@@ -411,9 +411,9 @@ func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	return peaks
 }
 
-// toldApart returns, for each element of figures, the pairs of names, in their order, whose figures
-// differ significantly. The tests of all pairs and figures are corrected together for multiple
-// comparisons, because any of them may show an advantage.
+// toldApart returns, for each element of "figures", the pairs of "names", in their order, whose
+// figures differ significantly. The tests of all pairs and figures are corrected together for
+// multiple comparisons, because any of them may show an advantage.
 func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.Point) []map[[2]string]bool {
 	families, of := make([][][]stats.Point, len(figures)), make([][]int, len(figures))
 	for k, figure := range figures {

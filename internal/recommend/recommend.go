@@ -292,9 +292,9 @@ func unless(among []int, worse func(int) bool) []int {
 
 // hidden returns the greatest difference of times that may exist between two candidates of the
 // list "among", according to their confidence interval. It ignores pairs whose difference is
-// significant or certainly less than Matters. untold reports whether two of the candidates have no
-// interval, or whether it is not yet clear which of them fails more often. further estimates how
-// many more rounds would show the difference.
+// significant or certainly less than Matters. The result "untold" reports whether two of the
+// candidates have no interval, or whether it is not yet clear which of them fails more often. The
+// result "further" estimates how many more rounds would show the difference.
 func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	for k, x := range among {
 		for _, y := range among[k+1:] {

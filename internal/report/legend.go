@@ -54,7 +54,7 @@ func judgedBy(a *stats.Analysis) string {
 }
 
 // ofLevel explains why intervals are computed with a higher confidence than [stats.Confidence]. It
-// returns "" if confidence is [stats.Confidence].
+// returns "" if the parameter "confidence" is [stats.Confidence].
 func ofLevel(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""

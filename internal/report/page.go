@@ -150,7 +150,7 @@ func SamplesOf(run *result.Run) (n int) {
 const mostHeadline = 90
 
 // Headline divides an answer into a short headline and the rest. The rest begins with a capital
-// letter, unless its first word is one of names, such as the name of a driver.
+// letter, unless its first word is one of the given names, such as the name of a driver.
 func Headline(text string, names []string) (head, rest string) {
 	head = text
 	for _, end := range []string{". ", "; ", ": "} {

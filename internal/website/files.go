@@ -118,9 +118,9 @@ func (f *files) read(name string) ([]byte, error) {
 	return f.root.ReadFile(name)
 }
 
-// unchanged checks whether the named files were made from the run and the program that key stands
-// for, and whether nobody has changed the files since. If so, it keeps all of them and returns the
-// content of the last one. Otherwise it returns nil.
+// unchanged checks whether the named files were made from the run and the program that the
+// parameter "key" stands for, and whether nobody has changed the files since. If so, it keeps all
+// of them and returns the content of the last one. Otherwise it returns nil.
 func (f *files) unchanged(key string, names ...string) (last []byte) {
 	var size int64
 	for _, name := range names {

@@ -41,7 +41,7 @@ type Flame struct {
 	// Groups has the groups in the order of the legend, which also decides their colors.
 	Groups []string
 
-	// Format formats a weight; nil: as a plain number.
+	// Format formats a weight; nil means a plain number.
 	Format func(float64) string
 
 	// First and Second are the names of the compared sides, such as two drivers. If Second is not

@@ -137,7 +137,7 @@ func (s scale) ticks(n int, binary bool) []float64 {
 		if list = s.logTicks(n, binary); len(list) >= 2 || n < 2 {
 			return list
 		}
-		list = nil // less than a decade: ticks are as on a linear scale
+		list = nil // the scale covers less than a decade, so ticks are as on a linear scale
 	}
 	step := niceStep((s.max-s.min)/float64(n), binary)
 	if !(step > 0) {

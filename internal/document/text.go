@@ -219,7 +219,7 @@ func pieces(word string, width int) (list []string) {
 			at = i + 1
 		}
 		if at == 0 {
-			break // a rune that is wider than width
+			break // not even the first character fits
 		}
 		list, word = append(list, word[:at]), word[at:]
 	}

@@ -43,7 +43,7 @@ type Table struct {
 type Pair struct {
 	First  string        `json:"first"` // the driver that comes first in the table
 	Second string        `json:"second"`
-	Ratio  stats.Summary `json:"ratio"`                // time of second divided by the time of first, round by round
+	Ratio  stats.Summary `json:"ratio"`                // time of Second divided by the time of First, round by round
 	P      *float64      `json:"p_adjusted,omitempty"` // p-value, corrected for all pairs of the table; absent if the two were not compared
 	Apart  bool          `json:"significant"`          // whether the times of the two differ significantly
 

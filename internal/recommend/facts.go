@@ -170,7 +170,7 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 	}
 	s := speedOf(a)
 	f.Cells, f.TooShort = append(f.Cells, s.cells...), s.short
-	slices.SortStableFunc(names, func(x, y string) int { // drivers without figures last
+	slices.SortStableFunc(names, func(x, y string) int { // sort drivers without figures last
 		return cmp.Or(cmp.Compare(min(1, len(s.points[y])), min(1, len(s.points[x]))), cmp.Compare(s.medians[x], s.medians[y]))
 	})
 	for _, n := range names {

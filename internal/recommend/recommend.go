@@ -377,7 +377,7 @@ func (f *Facts) advantagesOver(x int, others []int) (list []Reason) {
 func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 	name := f.Candidates[taken].Name
 	if at := slices.IndexFunc(sound, func(y int) bool { return f.slower(taken, y) }); at >= 0 {
-		next := sound[at] // the fastest candidate that is clearly slower than taken
+		next := sound[at] // the fastest candidate that is clearly slower than the recommended candidate
 		list = append(list, Reason{Of: name, Advantage: Faster, Over: f.Candidates[next].Name, Ratio: f.ratio(taken, next)})
 	}
 	if len(leaders) > 1 {

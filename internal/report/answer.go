@@ -183,7 +183,7 @@ func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures 
 	r.markHarmful(conditions.HarmfulIn(a, t))
 	r.say()
 	if r.Best != nil && r.Next != nil {
-		_, _, r.Added = addedDifference(t, r.at(r.Best), r.at(r.Next)) // the rows are those of the table
+		_, _, r.Added = addedDifference(t, r.at(r.Best), r.at(r.Next)) // the ranking has the same rows as the table, with the same indexes
 	}
 	return r
 }

@@ -72,7 +72,7 @@ type screen struct {
 	Options
 	width int
 	take  []string // the recommended drivers; nil: none is recommended
-	named []string // the drivers recommended for any need, take included
+	named []string // the drivers recommended for any need, including those in take
 }
 
 // items returns a section for each item of a list. The item's field Most limits its lines; 0 means

@@ -29,7 +29,8 @@ func (e *DirectoryError) Unwrap() error { return e.Why }
 
 var errForeign = errors.New("it is not empty, and is not a site that sqlite3perf wrote")
 
-// manifestName is the file that makes a directory a site. It says what the pages of runs were made from.
+// manifestName is the name of the file that marks a directory as a site. The file says what the
+// pages of runs were made from.
 const manifestName = "sqlite3perf-site.json"
 
 type manifest struct {
@@ -101,7 +102,7 @@ func (f *files) begin() error {
 func (f *files) manifest() []byte {
 	data, err := json.MarshalIndent(f.now, "", " ")
 	if err != nil {
-		panic(err) // cannot happen: it consists of texts
+		panic(err) // cannot happen: the manifest has only texts
 	}
 	return append(data, '\n')
 }

@@ -210,8 +210,8 @@ func (m markShape) label() string {
 	return label
 }
 
-// color returns the attributes of a fill or a stroke. In a file, the light color is an
-// attribute and the dark one a class, because some programs ignore style sheets.
+// color returns the attributes of a fill or a stroke. In a file, the light color is an attribute
+// and the dark color is a class, because some programs ignore style sheets.
 func (s *svg) color(property string, p paint) string {
 	if p.opacity <= 0 {
 		return ` ` + property + `="none"`

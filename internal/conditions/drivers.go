@@ -16,7 +16,7 @@ import (
 )
 
 // seen returns one outcome of each driver: the first whose worker reported its versions and
-// settings. If no worker of the driver did, it is the driver's first outcome.
+// settings. If no worker of the driver reported them, it is the driver's first outcome.
 func seen(a *stats.Analysis) []*stats.Outcome { return ofEachDriver(a, nil) }
 
 // DriverOrder returns an outcome of each driver: first the drivers of the summary in its order, then

@@ -218,7 +218,8 @@ func (r Risk) item(always bool, workloads []string) document.Item {
 	return it
 }
 
-// SideRisks returns the risks that only one side of a comparison has, and the risks of both sides.
+// SideRisks returns the risks that only one side of a comparison has, and the risks that both
+// sides have.
 func SideRisks(c *stats.Comparison) (differing, shared []Risk) {
 	for _, x := range c.Cells {
 		if !x.Measured() {

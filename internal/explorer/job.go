@@ -235,8 +235,8 @@ func (j *job) over() bool {
 	}
 }
 
-// stop interrupts the process, which then ends after its current trials. At a second interrupt it ends at
-// once. On Windows, stop kills the process.
+// stop interrupts the process, which then ends after its current trials. If stop is called a
+// second time, the process ends at once. On Windows, stop kills the process.
 func (j *job) stop() {
 	if j.over() {
 		return

@@ -220,8 +220,8 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 	return f
 }
 
-// failuresOf lists the pairs of candidates in which one has more failed operations than the other,
-// if the difference is significant or would be after more rounds.
+// failuresOf lists the pairs of candidates in which more operations failed with one candidate than
+// with the other, if the difference is significant or would be significant after more rounds.
 func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
 	var names []string
 	for _, c := range candidates {

@@ -104,7 +104,7 @@ func (r *Ranking) safest(rows []int) int {
 			best = i
 		}
 	}
-	if best < 0 { // each row is slower than another, in a circle
+	if best < 0 { // each row is slower than another: A than B, B than C, C than A
 		return rows[0]
 	}
 	return best

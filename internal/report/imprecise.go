@@ -81,10 +81,10 @@ func impreciseOf(a *stats.Analysis) imprecise {
 	return u
 }
 
-// onePerRow returns the least precise figure of each case and phase: a figure that is not precise
-// enough rather than one that is, and otherwise the figure with the widest interval. A case whose
-// settings are shown side by side with others has two figures: one in its own table, and one in
-// the common table.
+// onePerRow returns only the least precise figure of each case and phase. It prefers a figure that
+// is less precise than requested. Otherwise it takes the figure with the widest interval. A case
+// whose settings are shown side by side with others has two figures: one in its own table, and one
+// in the common table.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
 		of    int // id of the case

@@ -71,7 +71,7 @@ func measuredAny(a *stats.Analysis) bool {
 // reliability says how many false verdicts to expect in all tables of a run together.
 func reliability(a *stats.Analysis) string {
 	r := a.Reliability
-	if judgedEarly(a.Run) || r.Tables < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) == 1 { // the summary of one table is not shown
+	if judgedEarly(a.Run) || r.Tables < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) == 1 { // a summary that covers only one table is not shown
 		return ""
 	}
 	summary := ""

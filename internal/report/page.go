@@ -165,8 +165,8 @@ func Headline(text string, names []string) (head, rest string) {
 	return strings.TrimSuffix(head, "."), rest
 }
 
-// pageAnswer returns the beginning of a page: the answer, which drivers to take for other needs, how
-// sure that is, and its risks.
+// pageAnswer returns the beginning of a page: the answer, the drivers to take for other needs, how
+// sure the answer is, and what the settings can lose.
 func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	head, rest := Headline(said.Text, document.Map(a.Run.Cases, func(c result.Case) string { return c.Driver }))
 	d := document.Document{document.Heading{Level: 1, Text: head}}

@@ -202,7 +202,7 @@ func TestRuledOutBySQL(t *testing.T) {
 	}
 }
 
-// TestMeasuredWorkload checks what show prints after the text of a workload: the answer of each
+// TestMeasuredWorkload checks what "show" prints after the text of a workload: the answer of each
 // cell, how sure the answer is, the warnings of the workload, and the settings in force. If the
 // workload has one phase, the driver to take comes first. The settings have at most three lines;
 // settings that differ between drivers are listed by driver.

@@ -78,9 +78,9 @@ func (b *Bar) figures(a Axis) []string {
 	return cells
 }
 
-// barScale returns a scale for all bars and lines. The scale is logarithmic if ratios is true, or
-// if the values differ as much as [Axis] says. barScale reports false if no bar has a value. Values
-// and intervals that cannot be drawn are counted in c.left.
+// barScale returns a scale for all bars and lines. The scale is logarithmic if the parameter
+// "ratios" is true, or if the values differ as much as [Axis] says. barScale reports false if no
+// bar has a value. Values and intervals that cannot be drawn are counted in c.left.
 func (c *canvas) barScale(a Axis, bars []*Bar, lines []Mark, ratios bool) (scale, bool) {
 	var values extent
 	for _, b := range bars {
@@ -244,8 +244,8 @@ type columns struct {
 	from, to                         float64 // left and right end of the plot
 }
 
-// row returns the height of a row, and the distance from the row's top to the middle of its
-// bar. bar is the height of the bar. All are in pixels.
+// row returns the height of a row, and the distance from the row's top to the middle of its bar.
+// The parameter "bar" is the height of the bar. All heights and distances are in pixels.
 func (l *columns) row(bar float64) (high, middle float64) {
 	switch {
 	case !l.narrow:

@@ -115,7 +115,7 @@ func (c *canvas) polygon(fill paint, points ...point) {
 	c.add(pathShape{lines: [][]point{points}, fill: fill})
 }
 
-// text draws a text. If most is not 0, the text is cut to that width.
+// text draws a text. If the parameter "most" is not 0, the text is cut to that width in pixels.
 func (c *canvas) text(x, y float64, a anchor, size float64, r role, text string, most float64) {
 	c.label(textShape{x: x, y: y, anchor: a, size: size, paint: solid(r), text: text}, most)
 }
@@ -133,8 +133,8 @@ func (c *canvas) label(t textShape, most float64) {
 // mostLines is the greatest number of lines of a text that remain separate lines in a tip.
 const mostLines = 20
 
-// mark draws shapes that show one datum, by calling draw. The tip is shown when the user
-// points at them.
+// mark draws shapes that show one datum, by calling the function "draw". The tip is shown when the
+// user points at the shapes.
 func (c *canvas) mark(tip []string, link string, draw func()) {
 	m, outer := markShape{link: safeLink(link)}, c.into
 	for _, lines := range tip {
@@ -189,8 +189,8 @@ func (c *canvas) target(y, high float64) {
 	c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01})
 }
 
-// words returns the color of a row's text. reason is the row's Reason field: if there is one, the
-// text is faint, otherwise it has the color ink.
+// words returns the color of a row's text. The parameter "reason" is the row's Reason field: if
+// there is a reason, the text is faint, otherwise it has the color ink.
 func words(reason string) role {
 	if reason != "" {
 		return faint
@@ -236,8 +236,8 @@ func (c *canvas) marker(l Look, x, y, r float64, p paint) {
 	c.polygon(p, corners...)
 }
 
-// legend draws the names of series, and returns the y at which it ends. sample draws an
-// example of the i-th series, 22 pixels wide, centered at x, y.
+// legend draws the names of series, and returns the y at which it ends. The function "sample"
+// draws an example of the i-th series, 22 pixels wide, centered at x, y.
 func (c *canvas) legend(y float64, names []string, sample func(i int, x, y float64)) float64 {
 	if len(names) == 0 {
 		return y

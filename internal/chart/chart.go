@@ -24,7 +24,7 @@ type Chart interface {
 	// draw lays the chart out, width pixels wide; see [Titled]. The shapes have roles instead of
 	// colors.
 	draw(title string, width int) *canvas
-	// table returns the figures that the chart shows, formatted. Their text is not cleaned.
+	// table returns the figures that the chart shows, formatted. [Table] cleans their text.
 	table() (columns []string, rows [][]string)
 }
 

@@ -41,7 +41,7 @@ type Flame struct {
 	// Groups has the groups in the order of the legend, which also decides their colors.
 	Groups []string
 
-	// Format formats a weight; nil: as a plain number.
+	// Format formats a weight; nil means a plain number.
 	Format func(float64) string
 
 	// First and Second are the names of the compared sides, such as two drivers. If Second is not
@@ -180,8 +180,8 @@ func (p *flamePainter) boxes(n *node, x, y float64, row int) {
 	}
 }
 
-// label returns the text for the box of a function. wide is the width of the box in pixels.
-// The text is "" if there is no room for the beginning of any of the function's names.
+// label returns the text for the box of a function. The parameter "wide" is the width of the box
+// in pixels. The text is "" if there is no room for the beginning of any of the function's names.
 func (f Frame) label(wide float64) string {
 	if wide < 8 {
 		return ""

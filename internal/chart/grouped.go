@@ -37,7 +37,7 @@ func (g *Grouped) draw(title string, width int) *canvas {
 	}
 	l := c.columns(rows)
 	if l.narrow {
-		l.to -= l.texts + 8 // texts are right of the bars
+		l.to -= l.texts + 8 // leave room for the texts right of the bars
 	}
 	s, ok := c.barScale(g.Axis, list, nil, false)
 	s.from, s.to = l.from, l.to

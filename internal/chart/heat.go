@@ -101,7 +101,7 @@ func (h *Heat) draw(title string, width int) *canvas {
 	names = min(names, c.width*0.32) + 1
 	left := padding + names + 8
 	room := c.width - padding - left
-	// Columns are as wide as their headers if all columns then fit side by side.
+	// Columns are as wide as their headers if there is room for all columns side by side.
 	wide := min(texts, room/2) + 10
 	columns := max(1, int(room/wide))
 	if blocks := (len(h.Columns) + columns - 1) / columns; blocks > 1 {

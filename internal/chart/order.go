@@ -8,8 +8,8 @@ import (
 )
 
 // Order shows samples in the order in which they were measured, with a running median of each
-// series, so that drift and outliers can be seen. If there are many samples, only the least
-// and the greatest of each series are drawn in each column of pixels.
+// series, so that drift and outliers can be seen. If there are many samples, only the least and
+// the greatest sample of each series are drawn in each column of pixels.
 type Order struct {
 	X, Y   Axis
 	Series []Samples

@@ -102,7 +102,8 @@ func (p *Percentiles) draw(title string, width int) *canvas {
 }
 
 // percentileTicks returns ticks at 0, 50, 75, 90, 99, 99.9 and so on, as many as there is room
-// for. If largest is true, there is also one at the end, for the largest values.
+// for. If the parameter "largest" is true, there is also a tick at the end, for the largest
+// values.
 func percentileTicks(s scale, largest bool) []tick {
 	a := Axis{Format: func(tail float64) string {
 		if largest && tail == s.max {

@@ -84,8 +84,8 @@ func bounds(lines [][]point) box {
 	return b
 }
 
-// paintPath fills the path that build draws. The box must contain the whole path; only pixels
-// in the box are computed.
+// paintPath fills the path that the function "build" draws. The box must contain the whole path;
+// only pixels in the box are computed.
 func (r *raster) paintPath(p paint, b box, build func(path *vector.Rasterizer, left, top float64)) {
 	if p.opacity <= 0 || !(b.left <= b.right) {
 		return

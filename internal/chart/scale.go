@@ -54,7 +54,7 @@ func logSteps(values []float64) bool {
 }
 
 // scale returns a scale that includes all values. It reports false if there are no values that can
-// be drawn. If zero is true, a linear scale also includes 0.
+// be drawn. If the parameter "zero" is true, a linear scale also includes 0.
 func (e *extent) scale(log, zero bool) (scale, bool) {
 	s := scale{log: log, min: e.least, max: e.most}
 	if !e.any {
@@ -137,7 +137,7 @@ func (s scale) ticks(n int, binary bool) []float64 {
 		if list = s.logTicks(n, binary); len(list) >= 2 || n < 2 {
 			return list
 		}
-		list = nil // less than a decade: ticks are as on a linear scale
+		list = nil // the scale covers less than a decade, so ticks are as on a linear scale
 	}
 	step := niceStep((s.max-s.min)/float64(n), binary)
 	if !(step > 0) {
@@ -220,8 +220,8 @@ func (a Axis) up(s scale) []tick {
 	return list
 }
 
-// label returns ticks at values, with their labels. It reports false if two labels are equal
-// or, if beside is true, overlap.
+// label returns ticks at values, with their labels. It reports false if two labels are equal. If
+// the parameter "beside" is true, it also reports false if two labels overlap.
 func (a Axis) label(s scale, values []float64, beside bool) ([]tick, bool) {
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
 	var list []tick
@@ -245,8 +245,8 @@ func (c *canvas) tickLabel(t tick, y float64) {
 	c.text(x, y, atMiddle, small, faint, t.label, 0)
 }
 
-// drawAcross draws a horizontal axis at bottom, with its labels below and grid lines up to
-// top. It returns the y at which it ends.
+// drawAcross draws a horizontal axis at the y "bottom", with its labels below and grid lines up to
+// the y "top". It returns the y at which the labels end.
 func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label string) float64 {
 	for _, t := range ticks {
 		c.line(thin(grid), point{t.at, top}, point{t.at, bottom})
@@ -264,7 +264,8 @@ func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label st
 	return bottom
 }
 
-// withLog returns the label of an axis. If log is true, the label says that the axis is logarithmic.
+// withLog returns the label of an axis. If the parameter "log" is true, the label says that the
+// axis is logarithmic.
 func withLog(label string, log bool) string {
 	switch {
 	case !log:

@@ -117,7 +117,7 @@ func placeNames(area plot, items []Item) []nameBox {
 			{at.x - gap - w, at.y - gap - high/2, w, high}, {at.x - gap - w, at.y + gap - high/2, w, high},
 			{at.x - w/2, at.y - gap - 2*high, w, high}, {at.x - w/2, at.y + gap + high, w, high},
 		} {
-			covers := w*high - b.overlap(inside) // the part outside the plot
+			covers := w*high - b.overlap(inside) // the area of the name outside the plot
 			for _, t := range taken {
 				covers += b.overlap(t)
 			}

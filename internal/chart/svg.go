@@ -103,7 +103,7 @@ func (s *svg) path(p pathShape) {
 				s.printf("M%s %s", num(at.x), num(at.y))
 			case num(at.x) == num(l[i-1].x) && num(at.y) == num(l[i-1].y):
 				if len(l) == 2 {
-					s.out.WriteString("h0") // a dot
+					s.out.WriteString("h0") // a line of length 0 is drawn as a dot
 				}
 			case num(at.y) == num(l[i-1].y):
 				s.printf("H%s", num(at.x))
@@ -210,8 +210,8 @@ func (m markShape) label() string {
 	return label
 }
 
-// color returns the attributes of a fill or a stroke. In a file, the light color is an
-// attribute and the dark one a class, because some programs ignore style sheets.
+// color returns the attributes of a fill or a stroke. In a file, the light color is an attribute
+// and the dark color is a class, because some programs ignore style sheets.
 func (s *svg) color(property string, p paint) string {
 	if p.opacity <= 0 {
 		return ` ` + property + `="none"`
@@ -234,7 +234,7 @@ func (s *svg) color(property string, p paint) string {
 func num(v float64) string {
 	v = math.Round(v*10) / 10
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return "0" // also for -0
+		return "0" // so that -0 is written as 0
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }

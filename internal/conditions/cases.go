@@ -60,9 +60,9 @@ func opened(p *protocol.Proof) string {
 	return fmt.Sprintf("%s (read back by %s when opened, before the schema and the work)", stats.SettingWords(set), document.Counted(int64(len(p.Connections)), "connection"))
 }
 
-// connections returns a table about a refused case, with a row for each connection. The row has the
-// values of settings that the connection read back. ✗ marks values that differ from the requested
-// ones.
+// connections returns a table about a refused case, with a row for each connection. The row has
+// the values of settings that the connection read back. ✗ marks values that differ from the
+// requested values.
 func connections(p *protocol.Proof, c *result.Case) document.Document {
 	asked := driver.Settings{}
 	for n, v := range c.Settings {

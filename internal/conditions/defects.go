@@ -242,7 +242,7 @@ func DefectNeeds(n defects.Needs) string {
 const shownDefects = 3
 
 // DefectCaveat names the drivers with harmful defects, the fastest drivers first. Defects that
-// cannot do harm under the conditions of the run are left out. The result count is the number of
+// cannot do harm under the conditions of the run are left out. The result "count" is the number of
 // defects.
 func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	var of Groups[string, string] // drivers by the defect that they have

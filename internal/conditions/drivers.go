@@ -16,7 +16,7 @@ import (
 )
 
 // seen returns one outcome of each driver: the first whose worker reported its versions and
-// settings. If no worker of the driver did, it is the driver's first outcome.
+// settings. If no worker of the driver reported them, it is the driver's first outcome.
 func seen(a *stats.Analysis) []*stats.Outcome { return ofEachDriver(a, nil) }
 
 // DriverOrder returns an outcome of each driver: first the drivers of the summary in its order, then
@@ -30,8 +30,8 @@ func DriverOrder(a *stats.Analysis) []*stats.Outcome {
 	return ofEachDriver(a, first)
 }
 
-// ofEachDriver returns an outcome of each driver. Drivers with an outcome in first come before the
-// other drivers.
+// ofEachDriver returns an outcome of each driver. Drivers with an outcome in the list "first" come
+// before the other drivers.
 func ofEachDriver(a *stats.Analysis, first []*stats.Outcome) (list []*stats.Outcome) {
 	for _, o := range append(first, a.Outcomes()...) {
 		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
@@ -265,7 +265,7 @@ func Deciding(outcomes []*stats.Outcome) document.List {
 func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
 
 // UnsetInRun returns the number of settings that [UnsetIn] lists for all tables of a run, without
-// duplicates. The result text is a sentence about them: it names the settings and the workloads
+// duplicates. The result "text" is a sentence about them: it names the settings and the workloads
 // that do not set them.
 func UnsetInRun(a *stats.Analysis) (count int, text string) {
 	var by Groups[string, string] // names of settings by workload
@@ -298,7 +298,8 @@ func unsetBy(workloads []string, settings string) string {
 	return document.AndOthers(workloads) + " " + verb + " " + settings
 }
 
-// UnsetItem warns of a setting that workloads leave unset. values has the drivers' defaults.
+// UnsetItem warns of a setting that workloads leave unset. The parameter "values" has the drivers'
+// defaults.
 func UnsetItem(workloads []string, setting, values string) document.Item {
 	return KindOf(CaveatUnset).Item(Sentence(CaveatUnset, unsetBy(workloads, setting)) + ": " + values)
 }

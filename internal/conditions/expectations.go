@@ -14,7 +14,7 @@ type JSONExpectation struct {
 	Phase   string    `json:"phase"`
 	Driver  string    `json:"driver"`
 	Figure  string    `json:"figure"`             // such as p99
-	Bound   float64   `json:"bound"`              // in seconds, bytes, operations per second, as a share, or a number
+	Bound   float64   `json:"bound"`              // in the unit of the figure: seconds, bytes, operations per second, a share, or a number
 	AtLeast bool      `json:"at_least,omitempty"` // the figure must be at least Bound; otherwise at most
 	Verdict stats.Met `json:"verdict"`
 

@@ -13,7 +13,8 @@ import (
 )
 
 // Origin describes the runs that measured the two sides of a comparison. If one run measured both
-// sides, first and second are equal. The runs in "further" measured doubtful cells a second time.
+// sides, the parameters "first" and "second" are equal. The runs in "further" measured doubtful
+// cells a second time.
 func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analysis, further ...*stats.Analysis) document.List {
 	l := sides(names, cells)
 	all := []*stats.Analysis{first}

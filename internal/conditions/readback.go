@@ -47,7 +47,7 @@ func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, 
 // name=value. The result "differing" has the other settings, and says which drivers have which
 // value. Settings that a workload or the user requested come first.
 func ProvenSettings(outcomes []*stats.Outcome) (same, differing []string) {
-	var values Groups[string, driver.Settings] // by driver
+	var values Groups[string, driver.Settings] // settings that connections read back, by driver
 	asked, all := map[string]bool{}, driver.Settings{}
 	for _, o := range outcomes {
 		p := o.Proof()
@@ -73,7 +73,7 @@ func ProvenSettings(outcomes []*stats.Outcome) (same, differing []string) {
 		return cmp.Compare(map[bool]int{true: 0, false: 1}[asked[x]], map[bool]int{true: 0, false: 1}[asked[y]])
 	})
 	for _, name := range names {
-		var drivers Groups[string, string] // by value
+		var drivers Groups[string, string] // names of drivers, by the value of the setting
 		for _, d := range values.Keys {
 			for _, got := range values.Of[d] {
 				drivers.Add(cmp.Or(got[name], "unknown"), d)

@@ -47,8 +47,8 @@ func Resumable(run *result.Run, version string, extended bool) error {
 // command, because the store may be somebody else's, and users paste text of errors into a shell.
 const StartAgain = "start a new run; show has the command of this one"
 
-// SameWorker returns an error if a case that was measured before has a different worker now, or
-// none.
+// SameWorker returns an error if a case that was measured before now has a different worker, or
+// has no worker.
 func SameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 	if !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Case == before.ID && t.Status == result.OK }) {
 		return nil

@@ -85,7 +85,7 @@ func Risks(s driver.Settings) (list []Risk) {
 	return list
 }
 
-// has reports whether s has all settings in other.
+// has reports whether s has all settings in the parameter "other".
 func has(s, other driver.Settings) bool {
 	for name, value := range other {
 		if v, ok := s[name]; !ok || v != value {
@@ -201,8 +201,8 @@ func (r Risk) caveat() string {
 func (r Risk) Item() document.Item { return r.item(false, nil) }
 
 // item returns the warning of a risk. It begins with the settings, because they are the cause. The
-// parameter "always" is true if no choice of a driver avoids the risk. workloads has the workloads to
-// name; the short form of the warning only counts them.
+// parameter "always" is true if no choice of a driver avoids the risk. The parameter "workloads"
+// has the workloads to name; the short form of the warning only counts them.
 func (r Risk) item(always bool, workloads []string) document.Item {
 	head, tail, short := "with "+r.Settings, "", ""
 	if always {
@@ -218,7 +218,8 @@ func (r Risk) item(always bool, workloads []string) document.Item {
 	return it
 }
 
-// SideRisks returns the risks that only one side of a comparison has, and the risks of both sides.
+// SideRisks returns the risks that only one side of a comparison has, and the risks that both
+// sides have.
 func SideRisks(c *stats.Comparison) (differing, shared []Risk) {
 	for _, x := range c.Cells {
 		if !x.Measured() {

@@ -15,7 +15,7 @@ type Caveat struct {
 	Count int    `json:"count"`
 	Text  string `json:"text"`
 
-	part string // Text in a few words, if it is about a noisy machine
+	part string // short form of Text, if the caveat is about a noisy machine
 }
 
 // The codes of caveats that are neither statuses nor codes of warnings. Each comment also says what
@@ -67,9 +67,9 @@ type Kind struct {
 	// Short replaces the sentence on a screen that has little room; "" if there is no shorter form.
 	Short string
 
-	// part is set for warnings about a noisy machine. All of these share one line, and part returns
-	// the words in that line about this kind. The parameter ws has the warnings of this kind, and
-	// rounds is the number of rounds of the run.
+	// part is set for warnings about a noisy machine. All of these share one line, and part
+	// returns the words in that line about this kind. The parameter "ws" has the warnings of this
+	// kind, and "rounds" is the number of rounds of the run.
 	part func(ws []result.Warning, rounds int) string
 }
 
@@ -258,7 +258,7 @@ func noiseItem(list []Caveat) document.Item {
 }
 
 // MachineCaveats returns caveats for warnings that are not about a case: one caveat for each code
-// and phase. rounds is the number of rounds of the run.
+// and phase. The parameter "rounds" is the number of rounds of the run.
 func MachineCaveats(all []result.Warning, rounds int) (list []Caveat) {
 	type key struct{ code, phase string }
 	var alike Groups[key, result.Warning]

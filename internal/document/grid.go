@@ -18,7 +18,8 @@ type Grid struct {
 	Stacks  bool     // on a phone, a page shows the cells of a row below each other
 }
 
-// Add adds a column to the grid. words has the text of the column's cell in each row.
+// Add adds a column to the grid. The parameter "words" has the text of the column's cell in each
+// row.
 func (g *Grid) Add(c Column, words []string) {
 	g.Columns = append(g.Columns, c)
 	if g.Rows == nil {

@@ -142,8 +142,8 @@ func start(s string, most int) string {
 // Generator is the line near the beginning of each page that names sqlite3perf as its generator.
 const Generator = `<meta name="generator" content="sqlite3perf">`
 
-// RenderHTML writes a document as a page. Without [Options.Assets], the page loads nothing from the
-// network. kind names the kind of document, such as "Comparison".
+// RenderHTML writes a document as a page. Without [Options.Assets], the page loads nothing from
+// the network. The parameter "kind" names the kind of document, such as "Comparison".
 func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
 	p := page{Kind: kind, Title: kind, Assets: o.Assets, Links: o.Links}
 	r := htmlRenderer{ids: map[string]bool{"main": true}, level: 1}

@@ -69,10 +69,11 @@ func rendered(d Document, opts Options) (string, int) {
 	return b.String(), strings.Count(b.String(), "\n")
 }
 
-// fitted returns the document with its sections shortened until it has at most room lines. missing
-// names what is no longer shown. The section with the highest rank is shortened first. If several
-// sections have this rank, a section whose next form is not empty comes before a section that would
-// disappear. If that does not decide, the last section comes first.
+// fitted returns the document with its sections shortened until it has at most as many lines as
+// "room" says. The result "missing" names what is no longer shown. The section with the highest
+// rank is shortened first. If several sections have this rank, a section whose next form is not
+// empty comes before a section that would disappear. If that does not decide, the last section
+// comes first.
 func (d Document) fitted(room int, opts Options) (out Document, missing string) {
 	_, total := rendered(d, opts)
 	form := make([]int, len(d))
@@ -116,8 +117,9 @@ func (d Document) fitted(room int, opts Options) (out Document, missing string) 
 	return out, strings.Join(names, "; ")
 }
 
-// first returns the beginning of a document as text of at most room lines. The text ends between
-// two blocks, or within a list or a grid. rest names the blocks that are missing or incomplete.
+// first returns the beginning of a document as text, with at most as many lines as "room" says.
+// The text ends between two blocks, or within a list or a grid. The result "rest" names the blocks
+// that are missing or incomplete.
 func (d Document) first(room int, opts Options) (text, rest string) {
 	d = d.plain(opts)
 	r := newTextRenderer(opts)

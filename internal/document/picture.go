@@ -92,7 +92,7 @@ func Blocks(pictures []PictureBlock) (d Document) {
 	return d
 }
 
-// UniqueNames renames pictures of d so that each has a unique name, and returns d. The map taken
+// UniqueNames renames pictures of d so that each has a unique name, and returns d. The map "taken"
 // has the names that are already used; UniqueNames adds the new names to it.
 func UniqueNames(d Document, taken map[string]bool) Document {
 	return d.eachPicture(func(p *Picture) {

@@ -48,8 +48,8 @@ func harmless(s string) string {
 	})
 }
 
-// printable replaces a rune that is not printable: a control or format character, including one
-// that changes the direction of writing, or a byte that is not UTF-8.
+// printable replaces a rune that is not printable: a control or format character, including a
+// character that changes the direction of writing, or a byte that is not UTF-8.
 func printable(r rune) rune {
 	if r == ' ' || unicode.IsPrint(r) {
 		return r

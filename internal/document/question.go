@@ -14,7 +14,7 @@ type Question[T any] struct {
 	JSON     func(T) any               // the value to encode as JSON; nil if there is no JSON format
 }
 
-// Formats returns the formats of a question, followed by the formats in further.
+// Formats returns the formats of a question, followed by the formats in the parameter "further".
 func (q Question[T]) Formats(further ...Format[T, Options]) FormatsOf[T, Options] {
 	list := []Format[T, Options]{
 		{"table", func(w io.Writer, v T, o Options) error {

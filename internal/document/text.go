@@ -109,8 +109,8 @@ func (r *textRenderer) paragraph(p Paragraph) {
 	}
 }
 
-// lines writes s, wrapped into lines. If most is above 0, it writes at most that many lines, and
-// dots where it cuts the text. Lines after the first begin with indent.
+// lines writes s, wrapped into lines. If the parameter "most" is above 0, it writes at most that
+// many lines, and dots where it cuts the text. Lines after the first begin with the text "indent".
 func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 	width := max(r.width-len(indent), leastText)
 	lines := wrapText(s, width, r.width)
@@ -156,9 +156,9 @@ func Wrap(s string, width int) string {
 }
 
 // wrapText breaks a text into lines between words. A word that is wider than width gets its own
-// line if it is not wider than full, the width of the terminal. Wider words are broken, except for
-// URLs and data source names: the terminal breaks their line, so they can still be clicked or
-// copied.
+// line if it is not wider than the terminal, whose width is the parameter "full". Wider words are
+// broken, except for URLs and data source names: the terminal breaks their line, so they can still
+// be clicked or copied.
 func wrapText(s string, width, full int) []string {
 	return wrapWords(s, width, full, func(word string) bool { return Width(word) <= full || copied(word) })
 }
@@ -219,7 +219,7 @@ func pieces(word string, width int) (list []string) {
 			at = i + 1
 		}
 		if at == 0 {
-			break // a rune that is wider than width
+			break // not even the first character fits
 		}
 		list, word = append(list, word[:at]), word[at:]
 	}

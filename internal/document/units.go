@@ -324,7 +324,7 @@ func (p pace) figure(ratio float64) string {
 	}
 }
 
-// end formats a ratio. If named is true, it adds the direction, such as "slower".
+// end formats a ratio. If the parameter "named" is true, it adds the direction, such as "slower".
 func (p pace) end(ratio float64, named bool) string {
 	word := p.above
 	switch {
@@ -341,8 +341,9 @@ func (p pace) end(ratio float64, named bool) string {
 	return p.figure(ratio) + " " + word
 }
 
-// ends formats an interval, the smaller figure first. If named is true, it adds the direction. An
-// interval on both sides of 1 always has the direction of each end: "5% faster to 12% slower".
+// ends formats an interval, the smaller figure first. If the parameter "named" is true, it adds
+// the direction. An interval on both sides of 1 always has the direction of each end: "5% faster
+// to 12% slower".
 func (p pace) ends(i stats.Interval, named bool) string {
 	if i.Low < 1 && i.High > 1 {
 		width := i.High - i.Low
@@ -458,7 +459,8 @@ func BytesOf(v float64) string {
 	return words[0] + " " + unit
 }
 
-// SecondsOf returns a function that formats seconds in a fitting unit, followed by word.
+// SecondsOf returns a function that formats seconds in a fitting unit, followed by the text
+// "word".
 func SecondsOf(word string) func(float64) string {
 	return func(v float64) string {
 		words, unit := Scaled([]float64{v}, benchunit.Decimal, "s")

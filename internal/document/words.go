@@ -17,7 +17,7 @@ func Map[T, U any](list []T, f func(T) U) (out []U) {
 	return out
 }
 
-// Join joins the elements of a list; word returns the text of an element.
+// Join joins the elements of a list. The function "word" returns the text of an element.
 func Join[T any](list []T, separator string, word func(T) string) string {
 	return strings.Join(Map(list, word), separator)
 }
@@ -133,8 +133,8 @@ func Slug(text string) string {
 
 const maxSlug = 100
 
-// Abridged returns a text on one line. If it has more than most characters, the end is replaced by
-// an ellipsis.
+// Abridged returns a text on one line. If it has more characters than the parameter "most" says,
+// the end is replaced by an ellipsis.
 func Abridged(s string, most int) string {
 	if r := []rune(Line(s)); len(r) > most {
 		return string(r[:most-1]) + "…"

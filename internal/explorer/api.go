@@ -126,7 +126,8 @@ func (q *query) list(name string) []string {
 	return slices.DeleteFunc(slices.Clone(q.values[name]), func(s string) bool { return s == "" })
 }
 
-// word returns the value of a parameter that must be one of words. The first word is the default.
+// word returns the value of a request's parameter, which must be one of the given words. The first
+// word is the default.
 func (q *query) word(name string, words ...string) string {
 	v := q.text(name)
 	if v == "" {
@@ -138,8 +139,8 @@ func (q *query) word(name string, words ...string) string {
 	return v
 }
 
-// number returns the value of a parameter that is a whole number between least and most. usual is
-// the default.
+// number returns the value of a request's parameter, which must be a whole number from "least" to
+// "most". The parameter "usual" is the default.
 func (q *query) number(name string, usual, least, most int64) int64 {
 	v := q.text(name)
 	if v == "" {
@@ -153,7 +154,8 @@ func (q *query) number(name string, usual, least, most int64) int64 {
 }
 
 // day returns the value of a parameter that is a date or a time, or the zero time if the parameter
-// is missing. A date means its first nanosecond or, if end is set, its last.
+// is missing. A date means its first nanosecond or, if the parameter "end" is true, its last
+// nanosecond.
 func (q *query) day(name string, end bool) time.Time {
 	v := q.text(name)
 	if v == "" {

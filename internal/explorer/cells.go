@@ -43,7 +43,7 @@ type Table struct {
 type Pair struct {
 	First  string        `json:"first"` // the driver that comes first in the table
 	Second string        `json:"second"`
-	Ratio  stats.Summary `json:"ratio"`                // time of second divided by the time of first, round by round
+	Ratio  stats.Summary `json:"ratio"`                // time of Second divided by the time of First, round by round
 	P      *float64      `json:"p_adjusted,omitempty"` // p-value, corrected for all pairs of the table; absent if the two were not compared
 	Apart  bool          `json:"significant"`          // whether the times of the two differ significantly
 
@@ -134,8 +134,8 @@ func operationsOf(t *stats.Table) (names []string) {
 	return names
 }
 
-// kindsOf returns the 99th percentiles of a cell for the kinds of operations in names. It leaves
-// out kinds without samples.
+// kindsOf returns the 99th percentiles of a cell for the named kinds of operations. It leaves out
+// kinds without samples.
 func kindsOf(c, base *stats.Cell, names []string, confidence float64) (list []Kind) {
 	for _, name := range names {
 		m := tailOf(name)

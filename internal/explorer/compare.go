@@ -114,8 +114,8 @@ func (s *Server) side(r *http.Request, ref string) (*stats.Analysis, error) {
 	return a, err
 }
 
-// share returns the value of a parameter that is a fraction above 0 and below 1. usual is the
-// default.
+// share returns the value of a request's parameter, which must be a fraction above 0 and below 1.
+// The parameter "usual" is the default.
 func (q *query) share(name string, usual float64) float64 {
 	text := q.text(name)
 	if text == "" {

@@ -130,8 +130,8 @@ func isVersion(s string) bool { return isWord(s, ".+-") }
 
 func isName(s string) bool { return isWord(s, "_-") }
 
-// isWord reports whether s consists of letters, digits and the characters in others, and does not
-// begin with a hyphen.
+// isWord reports whether s consists of letters, digits and the characters in the parameter
+// "others", and does not begin with a hyphen.
 func isWord(s, others string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	return s != "" && len(s) <= maxVersion && strings.Trim(s, letters+others) == "" && s[0] != '-'
@@ -187,8 +187,8 @@ func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
 	return j, nil
 }
 
-// follow reads the messages of the process from said, and keeps the last ones. When the process has
-// ended, follow sets the exit status and closes j.ended.
+// follow reads the messages of the process from the reader "said", and keeps the last ones. When
+// the process has ended, follow sets the exit status and closes j.ended.
 func (j *job) follow(said io.Reader) {
 	lines := bufio.NewReaderSize(said, maxBody)
 	for {
@@ -235,8 +235,8 @@ func (j *job) over() bool {
 	}
 }
 
-// stop interrupts the process, which then ends after its current trials. At a second interrupt it ends at
-// once. On Windows, stop kills the process.
+// stop interrupts the process, which then ends after its current trials. If stop is called a
+// second time, the process ends at once. On Windows, stop kills the process.
 func (j *job) stop() {
 	if j.over() {
 		return

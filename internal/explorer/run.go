@@ -180,8 +180,8 @@ func caseOf(a *stats.Analysis, g *stats.Group, o *stats.Outcome) Case {
 	return c
 }
 
-// written returns a handler that answers with the output of write for a run. The format is "json"
-// or "html".
+// written returns a handler that answers with the output of the function "write" for a run. The
+// format is "json" or "html".
 func (s *Server) written(format string, write func(context.Context, io.Writer, *stats.Analysis) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer

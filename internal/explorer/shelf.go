@@ -26,7 +26,7 @@ type shelf struct {
 	entries []store.Entry
 	judged  []judged                     // analyses with comparisons, the last used first
 	live    map[int64]judged             // analyses of runs that have not ended, without comparisons
-	points  map[figureKey][]trends.Trend // points of runs that have ended, because they no longer change
+	points  map[figureKey][]trends.Trend // points of runs that have ended, which no longer change
 	kept    int                          // total number of trends in points
 }
 

@@ -37,8 +37,9 @@ type Start struct {
 }
 
 // startOf returns the workload and driver that were measured most often in the same way: on the
-// same machine, with the same text of the workload and scale. If several were measured equally
-// often, it returns the workload and driver of the newest run. It returns nil if no run has ended.
+// same machine, with the same text of the workload and at the same scale. If several were measured
+// equally often, it returns the workload and driver of the newest run. It returns nil if no run
+// has ended.
 func startOf(entries []store.Entry) *Start {
 	type key struct{ workload, driver, hash, scale, host string }
 	count := map[key]int{}

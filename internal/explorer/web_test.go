@@ -32,8 +32,8 @@ import (
 var began = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // aRun returns a run of native, mattn and modernc on the workload simple. The time of modernc is
-// the time of mattn, multiplied by the parameter "slower". The run begins after the time in the
-// variable "began", by as many days as the parameter "number" says.
+// the time of mattn, multiplied by the parameter "slower". The run begins as many days after
+// "began" as the parameter "number" says.
 func aRun(number int, slower float64) *result.Run {
 	start := began.AddDate(0, 0, number)
 	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Seed: 1 << 60, Scale: "quick", Rounds: 10,
@@ -64,8 +64,8 @@ func serveRuns(t testing.TB, runs ...*result.Run) *httptest.Server {
 	return servingRuns(t, func(*Options) {}, runs...)
 }
 
-// servingRuns does what serveRuns does. Before that, it calls the function change, which can change
-// the options.
+// servingRuns does what serveRuns does. Before that, it calls the function "change", which can
+// change the options.
 func servingRuns(t testing.TB, change func(*Options), runs ...*result.Run) *httptest.Server {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "results.db")
@@ -100,7 +100,7 @@ func serving(t testing.TB, o Options) *httptest.Server {
 }
 
 // request sends a request and returns the status, header and body of the response. The parameter
-// header has names, each followed by its value.
+// "header" has names, each followed by its value.
 func request(t testing.TB, server *httptest.Server, method, path, body string, header ...string) (int, http.Header, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, server.URL, strings.NewReader(body))
@@ -608,7 +608,7 @@ func TestCharts(t *testing.T) {
 }
 
 // TestRatios checks the ratios of metrics other than time. A driver has a ratio if its own figure
-// and that of the base are known. The answer says whether less or more is better.
+// and the figure of the base are known. The answer says whether less or more is better.
 func TestRatios(t *testing.T) {
 	server := serveRuns(t, aRun(1, 2))
 	for query, want := range map[string]string{

@@ -87,7 +87,7 @@ func (c *Candidate) WithoutC() bool { return c.Info.Kind.WithoutC() }
 // named returns the candidate with the given name. It panics if there is none.
 func (f *Facts) named(name string) *Candidate { return &f.Candidates[f.index(name)] }
 
-// Only returns the facts about the candidates for which keep returns true.
+// Only returns the facts about the candidates for which the function "keep" returns true.
 func (f *Facts) Only(keep func(*Candidate) bool) *Facts {
 	next := *f
 	next.Candidates, next.Pairs = []Candidate{}, []Pair{}
@@ -170,7 +170,7 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 	}
 	s := speedOf(a)
 	f.Cells, f.TooShort = append(f.Cells, s.cells...), s.short
-	slices.SortStableFunc(names, func(x, y string) int { // drivers without figures last
+	slices.SortStableFunc(names, func(x, y string) int { // sort drivers without figures last
 		return cmp.Or(cmp.Compare(min(1, len(s.points[y])), min(1, len(s.points[x]))), cmp.Compare(s.medians[x], s.medians[y]))
 	})
 	for _, n := range names {
@@ -220,8 +220,8 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 	return f
 }
 
-// failuresOf lists the pairs of candidates in which one has more failed operations than the other,
-// if the difference is significant or would be after more rounds.
+// failuresOf lists the pairs of candidates in which more operations failed with one candidate than
+// with the other, if the difference is significant or would be significant after more rounds.
 func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
 	var names []string
 	for _, c := range candidates {
@@ -411,9 +411,9 @@ func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	return peaks
 }
 
-// toldApart returns, for each element of figures, the pairs of names, in their order, whose figures
-// differ significantly. The tests of all pairs and figures are corrected together for multiple
-// comparisons, because any of them may show an advantage.
+// toldApart returns, for each element of "figures", the pairs of "names", in their order, whose
+// figures differ significantly. The tests of all pairs and figures are corrected together for
+// multiple comparisons, because any of them may show an advantage.
 func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.Point) []map[[2]string]bool {
 	families, of := make([][][]stats.Point, len(figures)), make([][]int, len(figures))
 	for k, figure := range figures {

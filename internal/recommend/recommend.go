@@ -292,9 +292,9 @@ func unless(among []int, worse func(int) bool) []int {
 
 // hidden returns the greatest difference of times that may exist between two candidates of the
 // list "among", according to their confidence interval. It ignores pairs whose difference is
-// significant or certainly less than Matters. untold reports whether two of the candidates have no
-// interval, or whether it is not yet clear which of them fails more often. further estimates how
-// many more rounds would show the difference.
+// significant or certainly less than Matters. The result "untold" reports whether two of the
+// candidates have no interval, or whether it is not yet clear which of them fails more often. The
+// result "further" estimates how many more rounds would show the difference.
 func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	for k, x := range among {
 		for _, y := range among[k+1:] {
@@ -377,7 +377,7 @@ func (f *Facts) advantagesOver(x int, others []int) (list []Reason) {
 func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 	name := f.Candidates[taken].Name
 	if at := slices.IndexFunc(sound, func(y int) bool { return f.slower(taken, y) }); at >= 0 {
-		next := sound[at] // the fastest candidate that is clearly slower than taken
+		next := sound[at] // the fastest candidate that is clearly slower than the recommended candidate
 		list = append(list, Reason{Of: name, Advantage: Faster, Over: f.Candidates[next].Name, Ratio: f.ratio(taken, next)})
 	}
 	if len(leaders) > 1 {

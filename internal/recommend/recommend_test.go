@@ -44,7 +44,7 @@ var (
 	other   = fake{name: "zombiezen", kind: driver.Transpiled, direct: true, module: "zombiezen.com/go/sqlite", version: "v1.4.2", sqlite: "3.53.4", factor: 1, noise: 0.01, memory: 24, tail: 1}
 )
 
-// with returns a copy of f to which change was applied.
+// with returns a copy of f that the function "change" has changed.
 func with(f fake, change func(*fake)) fake {
 	change(&f)
 	return f
@@ -327,7 +327,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestCircle has three candidates, each slower than the next. No decision between them is expected.
+// TestCircle has three candidates, each of which is slower than another: 1 than 0, 2 than 1, and 0
+// than 2. No decision between them is expected.
 func TestCircle(t *testing.T) {
 	slower := stats.Summary{Median: 1.2, Interval: &stats.Interval{Low: 1.1, High: 1.3}}
 	f := recommend.Facts{Pairs: []recommend.Pair{

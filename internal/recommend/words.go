@@ -139,7 +139,7 @@ func (r *Recommendation) among(first Reason) (fastest, next string) {
 	switch {
 	case fastest == "" || next == "":
 	case next == withoutDefect:
-		next = " such driver" // the words in fastest have already said which drivers
+		next = " such driver" // the text "fastest" has already said which drivers
 	default:
 		next = " that can be taken"
 	}
@@ -230,8 +230,8 @@ func (r *Recommendation) Alternatives() (l document.List) {
 	return l
 }
 
-// slower says how much slower the recommended candidate is than a rejected one. It returns ""
-// unless the recommended candidate is certainly slower.
+// slower says how much slower the recommended candidate is than a rejected candidate. It returns
+// "" unless the recommended candidate is certainly slower.
 func (r *Rejection) slower() string {
 	if i := r.Ratio.Interval; i != nil && i.High < 1 {
 		return document.SlowerBy(r.Ratio.Inverse())
@@ -282,7 +282,7 @@ func (r *Recommendation) forNeed(n *Need) string {
 	return words + ", about as fast as " + best + " so far"
 }
 
-// leftOut returns the fastest candidate that is not slower than the recommended one but was
+// leftOut returns the fastest candidate that is not slower than the recommended candidate but was
 // rejected for a status or a defect. It returns nil if there is none.
 func (a *Advice) leftOut() (fastest *Rejection) {
 	for i := range a.Rejected {
@@ -316,8 +316,8 @@ func ReasonWords(r Reason) string {
 	return strings.NewReplacer(list...).Replace(advantageWords[r.Advantage].reason)
 }
 
-// sizeOf returns the function that formats the sizes of an advantage: memory has binary units, as in
-// the tables of a run, and files have decimal ones.
+// sizeOf returns the function that formats the sizes of an advantage: it uses binary units for
+// memory, as the tables of a run do, and decimal units for files.
 func sizeOf(a Advantage) func(int64) string {
 	if a == LessMemory {
 		return document.Bytes

@@ -47,8 +47,8 @@ func TestAdviceGolden(t *testing.T) {
 	}
 }
 
-// TestAdvicePage checks the page of advice for each kind of run, and how many pictures it has. They
-// show the times by which speed is judged.
+// TestAdvicePage checks the page of advice for each kind of run, and how many pictures it has. The
+// pictures show the times by which speed is judged.
 func TestAdvicePage(t *testing.T) {
 	oneCell := func() *result.Run { return insertRun(9, "mattn", "modernc") }
 	for name, c := range map[string]struct {

@@ -165,7 +165,7 @@ func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*sta
 	}
 }
 
-// tableRanking ranks the rows of a table. figures has all figures of the run.
+// tableRanking ranks the rows of a table. The parameter "figures" has all figures of the run.
 func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures []stats.Figure) Ranking {
 	r := ranking(t)
 	r.Table = &n
@@ -183,7 +183,7 @@ func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures 
 	r.markHarmful(conditions.HarmfulIn(a, t))
 	r.say()
 	if r.Best != nil && r.Next != nil {
-		_, _, r.Added = addedDifference(t, r.at(r.Best), r.at(r.Next)) // the rows are those of the table
+		_, _, r.Added = addedDifference(t, r.at(r.Best), r.at(r.Next)) // the ranking has the same rows as the table, with the same indexes
 	}
 	return r
 }
@@ -254,7 +254,8 @@ func (row *Row) setLibrary(o *stats.Outcome) {
 	}
 }
 
-// markHarmful sets the field harm of each row: it is true if harmful contains the row's driver.
+// markHarmful sets the field "harm" of each row: it is true if the map "harmful" contains the
+// row's driver.
 func (r *Ranking) markHarmful(harmful conditions.Harmful) {
 	for i := range r.Rows {
 		r.Rows[i].harm = harmful[r.Rows[i].driver] != nil

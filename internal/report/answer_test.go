@@ -57,7 +57,7 @@ func TestAnswer(t *testing.T) {
 	apart := newRun(9) // no driver has figures in two tables
 	add(apart, "mine", nil, nil, []string{"mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10))
 	add(apart, "other", nil, nil, []string{"zombiezen", "crawshaw"}, bulk("insert", 10_000_000, 10, 10))
-	hidden := newRun(9) // as in apart, and noise hides which driver is faster
+	hidden := newRun(9) // like the run "apart", but noise hides which driver is faster
 	add(hidden, "mine", nil, nil, []string{"mattn", "tailscale"}, bulk("insert", 10_000_000, 10, 10))
 	add(hidden, "other", nil, nil, []string{"modernc", "modernc@v1.2.3"}, bulk("insert", 10_000_000, 10, 10))
 	for i := range hidden.Trials {

@@ -47,10 +47,10 @@ func bestSettings(a *stats.Analysis) string {
 	return strings.Join(sentences, " ")
 }
 
-// fewest considers the pairs in which the same driver is faster in all rounds, but that have too few
-// rounds for a significant difference. enough is the number of rounds after which all of these pairs
-// would differ significantly. now is the number of rounds so far. Both are 0 if there are no such
-// pairs.
+// fewest considers the pairs in which the same driver is faster in all rounds, but that have too
+// few rounds for a significant difference. The result "enough" is the number of rounds after which
+// all of these pairs would differ significantly. The result "now" is the number of rounds so far.
+// Both are 0 if there are no such pairs.
 func fewest(pairs []stats.Pair) (enough, now int) {
 	for _, p := range pairs {
 		if n, few := p.TooFew(); few {
@@ -104,14 +104,15 @@ func (r *Ranking) safest(rows []int) int {
 			best = i
 		}
 	}
-	if best < 0 { // each row is slower than another, in a circle
+	if best < 0 { // each row is slower than another: A than B, B than C, C than A
 		return rows[0]
 	}
 	return best
 }
 
-// fastest returns a text saying that row best is the fastest, or which rows it is tied with. If
-// differ is true, the text also says what data the row's settings can lose.
+// fastest returns a text saying that the row with the index "best" is the fastest, or which rows
+// it is tied with. If the parameter "differ" is true, the text also says what data the row's
+// settings can lose.
 func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	tied := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return !r.tied(best, i) })
 	risk := r.Rows[best].risk
@@ -168,8 +169,8 @@ func (r *Ranking) tooFew(i int, tied []int) string {
 	return fmt.Sprintf("%s %s probably slower: %d rounds may be enough to know, and there are %d", r.names(rows), is, enough, now)
 }
 
-// tiedNames lists, in brackets, the names of the rows in tied, followed by the parameter "more". It
-// returns "" if tied is empty.
+// tiedNames lists, in brackets, the names of the rows in the list "tied", followed by the
+// parameter "more". It returns "" if this list is empty.
 func (r *Ranking) tiedNames(tied []int, more string) string {
 	if len(tied) == 0 {
 		return ""

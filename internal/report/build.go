@@ -79,8 +79,8 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), conditions.Label(floor.Case), conditions.SQLiteBuild(floor.Outcome))
 }
 
-// header says when and how a run was measured. The items of the parameter "first" precede
-// those about the machine.
+// header says when and how a run was measured. The items of the parameter "first" come before the
+// items about the machine.
 func header(a *stats.Analysis, o Options, first document.List) document.Document {
 	run := a.Run
 	took := "not ended"
@@ -199,7 +199,7 @@ func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	return list
 }
 
-// measuredWith lists the parameters and settings of a case, except the varied ones.
+// measuredWith lists the parameters and settings of a case, except those in the list "varied".
 func measuredWith(c *result.Case, varied []string) (d document.Document) {
 	fixed := document.Map(slices.Sorted(maps.Keys(c.Parameters)), func(n string) string { return fmt.Sprintf("%s=%d", n, c.Parameters[n]) })
 	fixed = slices.DeleteFunc(append(fixed, conditions.Settings(c)...), func(s string) bool {

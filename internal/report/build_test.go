@@ -12,9 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// killed returns a run that was killed. Only its first trials are stored; the parameter last is the
-// index of the last one. In this run python was never available, and bvinc failed in the third
-// round.
+// killed returns a run that was killed. Only its first trials are stored, up to the trial with the
+// index "last". In this run python was never available, and bvinc failed in the third round.
 func killed(last int) *result.Run {
 	run := newRun(8)
 	add(run, "simple", nil, nil, []string{"native", "mattn", "bvinc", "python"}, bulk("insert", 1_000_000, 1, 1))

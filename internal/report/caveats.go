@@ -17,7 +17,8 @@ import (
 // noFigures has the codes of caveats about cases without figures, the worst first.
 var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), conditions.CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
-// caveats lists the warnings of a run, the worst first. tables are the rankings in its answers.
+// caveats lists the warnings of a run, the worst first. The parameter "tables" has the rankings in
+// the run's answers.
 func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat {
 	run := a.Run
 	list := []conditions.Caveat{}
@@ -77,7 +78,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 	return list
 }
 
-// doubtfulTables calls the function say to warn of rows with too few samples for a rank, and of
+// doubtfulTables calls the function "say" to warn of rows with too few samples for a rank, and of
 // tables whose rows cannot be verified or whose phase is too short.
 func doubtfulTables(a *stats.Analysis, say func(code string, count int, arguments ...any)) {
 	few, short, unverified := 0, []string{}, []string{}

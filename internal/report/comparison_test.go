@@ -250,7 +250,7 @@ func TestAlsoDiffer(t *testing.T) {
 			t.Errorf("%s: no %q, or what is the same:\n%s", format, want, b.String())
 		}
 	}
-	// Of a checkout, which has no version, the revision is shown instead of the path.
+	// A checkout has no version. Its revision is shown instead of its path.
 	run.Compares.Second, run.Cases[1].Driver = "modernc=./fork", "modernc=./fork"
 	run.Cases[1].Build = map[string]string{"directory": "/src/fork", "vcs.revision": "0123456789abcdef", "vcs.modified": "true"}
 	for i := range run.Trials {
@@ -574,8 +574,9 @@ func TestShortWarnings(t *testing.T) {
 	}
 }
 
-// TestComparisonOfCounts checks the table of syncs and writes: what one side has more of in each round, what
-// is equal, that 0 is a count, and that it is left out if nothing was counted.
+// TestComparisonOfCounts checks the table of syncs and writes. It must say how many more one side
+// has in each round, and which counts are equal. It must show a count of 0, and it must be left
+// out if nothing was counted.
 func TestComparisonOfCounts(t *testing.T) {
 	if text := writeCompared(t, "table", compared(comparedRun())); strings.Contains(text, "Syncs and writes") {
 		t.Errorf("nothing was counted:\n%s", text)

@@ -88,10 +88,10 @@ func costColumns() (list []csvColumn) {
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
-// fields returns columns for one part of a line, such as its case or trial. names are the JSON
-// names of the part's fields. In a name such as "id=run", the part after "=" is the name of the
-// column; otherwise the column has the field's name. The column is empty in lines that do not have
-// the part.
+// fields returns columns for one part of a line, such as its case or trial. The parameter "names"
+// has the JSON names of the part's fields. In a name such as "id=run", the part after "=" is the
+// name of the column; otherwise the column has the field's name. The column is empty in lines that
+// do not have the part.
 func fields[T any](part func(csvRow) *T, names ...string) (list []csvColumn) {
 	for _, n := range names {
 		name, column, _ := strings.Cut(n, "=")

@@ -92,7 +92,7 @@ func TestDSNSharedCache(t *testing.T) {
 }
 
 // TestDSNOnOneScreen expects a terminal to show the answer and the table. Other parts must be
-// shown completely or not at all, and a line must name those that are not shown.
+// shown completely or not at all, and a line must name the parts that are not shown.
 func TestDSNOnOneScreen(t *testing.T) {
 	text := func(o document.Options) string {
 		var out bytes.Buffer

@@ -22,8 +22,9 @@ func reprepared(first, second string) *stats.Analysis {
 	return stats.Analyze(run, "native")
 }
 
-// TestExplained checks that a comparison, a gate and a bisection name a known defect that may explain
-// why a side is slower, and that they name none that both sides have, or only the faster one.
+// TestExplained checks that a comparison, a gate and a bisection name a known defect that may
+// explain why a side is slower. They must not name a defect that both sides have, or that only the
+// faster side has.
 func TestExplained(t *testing.T) {
 	for _, c := range []struct {
 		first, second string

@@ -152,8 +152,8 @@ func rankOf(rank int) string {
 	return fmt.Sprint(rank)
 }
 
-// ranksTied lists the ranks of the rows in tied. It names the floor, which has no rank. It returns
-// "" if tied is empty.
+// ranksTied lists the ranks of the rows in the list "tied". It names the floor, which has no rank.
+// It returns "" if this list is empty.
 func ranksTied(rank func(row int) int, tied []int) string {
 	var ranks []int
 	var words []string
@@ -251,7 +251,7 @@ func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 	g.Add(document.Column{Title: "p", Right: true, Drop: 1}, p)
 }
 
-// against returns the p-value of the comparison of row i with row base.
+// against returns the p-value of the comparison of row i with the base.
 func against(pairs []stats.Pair, i, base int) string {
 	for _, p := range pairs {
 		if p.First == min(i, base) && p.Second == max(i, base) {

@@ -104,7 +104,7 @@ func TestFirstScreens(t *testing.T) {
 			}
 			var all strings.Builder
 			for _, size := range sizes {
-				lines := min(size.height-2, 40) // as the command leaves room for the prompt
+				lines := min(size.height-2, 40) // the command leaves room for the prompt
 				got := write(document.Options{Width: size.width, Lines: lines})
 				fmt.Fprintf(&all, "-- %dx%d --\n%s", size.width, size.height, got)
 				if n := strings.Count(got, "\n"); n > lines {

@@ -72,8 +72,8 @@ func newRun(rounds int) *result.Run {
 	}
 }
 
-// measure makes one sample of a fixture. Functions that return a measure have a parameter base: the
-// time of the driver native, in nanoseconds.
+// measure makes one sample of a fixture. Functions that return a measure have a parameter "base":
+// the time of the driver native, in nanoseconds.
 type measure func(l library, round int, noise float64) result.Sample
 
 func bulk(phase string, base, rows, operations int64) measure {

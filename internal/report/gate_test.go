@@ -154,11 +154,12 @@ func TestGateSaysHowSure(t *testing.T) {
 	if got, want := g.Answer(), "Passed: modernc against mattn: simple insert is not more than 140% slower in typical trials: 2.30 times as slow (2.26 to 2.34, 99% interval)."; !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	// A cell that passed has no p-value, which would be that of a regression.
+	// A cell that passed shows no p-value, because it would be the p-value of a test for a
+	// regression.
 	if table := writeGated(t, "table", g); strings.Contains(table, " p ") || strings.Contains(table, "p:") || !strings.Contains(table, "ratio") {
 		t.Errorf("a p-value:\n%s", table)
 	}
-	// Of several cells, the worst is named.
+	// If there are several cells, the worst is named.
 	add(run, "other", nil, rollback, []string{"mattn", "modernc"}, bulk("query", 81_000_000, 1_000_000, 1_000_000))
 	spoil(run, "simple", "modernc", func(t *result.Trial) { t.Samples[0].WallNS /= 2 })
 	g = gate.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(stats.Analyze(run, "native")))}

@@ -106,7 +106,7 @@ func (s *Answers) another(a *stats.Analysis, first *Ranking) string {
 	return "overall, " + words
 }
 
-// fastest returns the recommended driver and the next one. ok is true only if the driver is
+// fastest returns the recommended driver and the next driver. ok is true only if the driver is
 // recommended because it is the fastest.
 func (s *Answers) fastest() (driver, next string, ok bool) {
 	if s.Recommended == nil || s.Recommended.Take == "" || len(s.Recommended.Because) == 0 {
@@ -177,7 +177,7 @@ func (r *Ranking) roundsFaster(i, j, all int) string {
 	return fmt.Sprintf("%s (p%s)", r.agreed(test, all), equals(document.Probability(test.Adjusted)))
 }
 
-// another says whether another row may be faster than the best one: which rows are tied with it,
+// another says whether another row may be faster than the best row: which rows are tied with it,
 // and in how many rounds the next row was slower. The parameter "all" is the number of rounds of
 // the run. another returns "" if the ranking has no other row.
 func (r *Ranking) another(all int) string {

@@ -113,8 +113,8 @@ func TestHowSureEverywhere(t *testing.T) {
 	}
 }
 
-// cellByCell returns a run in which mattn is faster than modernc over all cells, and slower in one of
-// three.
+// cellByCell returns a run in which mattn is faster than modernc over all cells, but slower in one
+// of the three cells.
 func cellByCell() *result.Run {
 	run := insertRun(9, "mattn", "modernc")
 	add(run, "other", nil, nil, []string{"mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10))

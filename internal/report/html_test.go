@@ -40,8 +40,8 @@ var (
 	moreRows      = regexp.MustCompile(`(?s)(<tbody>\n<tr.*?</tr>\n)(<tr.*?)(</tbody>)`)
 )
 
-// skeleton returns a page without its style, its script and the contents of its pictures. Of each
-// table, it keeps only the first row.
+// skeleton returns a page without its style, its script and the contents of its pictures. It keeps
+// only the first row of each table.
 func skeleton(page string) string {
 	page = styleElement.ReplaceAllString(page, "<style></style>")
 	page = scriptElement.ReplaceAllString(page, "<script></script>")
@@ -427,8 +427,8 @@ func clientsRun(law stats.Scaling, clients ...int64) *result.Run {
 	return noisyClientsRun(law, nil, clients...)
 }
 
-// noisyClientsRun does what clientsRun does. If the function noisy is not nil, the throughput of
-// each trial is multiplied by a factor that noisy returns.
+// noisyClientsRun does what clientsRun does. If the function "noisy" is not nil, the throughput of
+// each trial is multiplied by a factor that the function returns.
 func noisyClientsRun(law stats.Scaling, noisy func() float64, clients ...int64) *result.Run {
 	run := newRun(6)
 	for _, n := range clients {

@@ -81,10 +81,10 @@ func impreciseOf(a *stats.Analysis) imprecise {
 	return u
 }
 
-// onePerRow returns the least precise figure of each case and phase: a figure that is not precise
-// enough rather than one that is, and otherwise the figure with the widest interval. A case whose
-// settings are shown side by side with others has two figures: one in its own table, and one in
-// the common table.
+// onePerRow returns only the least precise figure of each case and phase. It prefers a figure that
+// is less precise than requested. Otherwise it takes the figure with the widest interval. A case
+// whose settings are shown side by side with others has two figures: one in its own table, and one
+// in the common table.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
 		of    int // id of the case
@@ -148,8 +148,8 @@ func (u *imprecise) count() string {
 	return fmt.Sprintf("%d of %d %ss of cells%s %s precise to %s", n, u.all, u.kind(), u.to, document.Verb(n, "is", "are"), u.within())
 }
 
-// Settled returns the number of open figures, which are less precise than requested. text says how
-// many of the run's figures are precise enough, and names the widest open figures.
+// Settled returns the number of open figures, which are less precise than requested. The result
+// "text" says how many of the run's figures are precise enough, and names the widest open figures.
 func Settled(a *stats.Analysis) (openFigures int, text string) {
 	u := impreciseOf(a)
 	open := u.open
@@ -255,8 +255,8 @@ const (
 	notClear = "not clear"
 )
 
-// grid returns the imprecise figures as a table. unclear is true if the table calls a difference
-// not clear.
+// grid returns the imprecise figures as a table. The result "unclear" is true if the table calls a
+// difference not clear.
 func (u *imprecise) grid() (g document.Grid, unclear bool) {
 	bases := map[string]bool{}
 	for _, f := range u.open {

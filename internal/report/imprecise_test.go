@@ -73,8 +73,8 @@ func TestImpreciseFigures(t *testing.T) {
 		t.Errorf("without a command:\n%s", got)
 	}
 
-	// A warning says how many figures are imprecise, and to what the ratios are. Nothing else on the screen
-	// says so again.
+	// A warning says how many figures are imprecise, and what the ratios are relative to. Nothing
+	// else on the screen repeats that.
 	const many = "1 of 4 ratios of cells to plain C is precise to ±5.0%"
 	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); strings.Count(got, "±5.0%") != 1 || !strings.Contains(got, many+"; 2 of the others show which is faster; the least precise: ") || strings.Contains(got, imprecise) {
 		t.Errorf("screen:\n%s", got)

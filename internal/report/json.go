@@ -77,7 +77,7 @@ type JSONReliability struct {
 // JSONDistance is the ratio of a cell's time to another driver's time, taken round by round.
 type JSONDistance struct {
 	To      string `json:"to"`
-	IsFloor bool   `json:"is_floor"` // whether To is the floor; otherwise To is the fastest of the table
+	IsFloor bool   `json:"is_floor"` // whether To is the floor; otherwise To is the fastest row of the table
 	stats.Summary
 	Skipped   int      `json:"skipped,omitempty"` // rounds without a ratio, because the time of To was zero
 	P         *float64 `json:"p,omitempty" jsonschema:"minimum=0,maximum=1"`
@@ -102,7 +102,7 @@ type JSONComparison struct {
 	OtherDriver string `json:"second_driver"`
 	stats.Test
 	Significant bool          `json:"significant"`
-	Ratio       stats.Summary `json:"ratio"` // time of first divided by the time of second, round by round
+	Ratio       stats.Summary `json:"ratio"` // time of the first case divided by the time of the second, round by round
 }
 
 // JSONFactorial has the cases of a workload with several settings or parameters side by
@@ -151,7 +151,7 @@ type JSONDependence struct {
 // JSONEffectWith is the effect of a change while another factor has a given value.
 type JSONEffectWith struct {
 	With  string        `json:"with"`         // value of the other factor; "" if it is not set
-	Over  int           `json:"combinations"` // number of combinations of all further factors' values
+	Over  int           `json:"combinations"` // number of combinations of the remaining factors' values
 	Ratio stats.Summary `json:"ratio"`
 	stats.Test
 	Significant bool `json:"significant"`

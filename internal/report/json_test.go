@@ -23,7 +23,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// compiled compiles the schema with the given name in docs/schemas. The parameter others has the
+// compiled compiles the schema with the given name in docs/schemas. The parameter "others" has the
 // names of the schemas to which it refers.
 func compiled(t *testing.T, name string, others ...string) *jsonschema.Schema {
 	t.Helper()

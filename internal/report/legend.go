@@ -54,7 +54,7 @@ func judgedBy(a *stats.Analysis) string {
 }
 
 // ofLevel explains why intervals are computed with a higher confidence than [stats.Confidence]. It
-// returns "" if confidence is [stats.Confidence].
+// returns "" if the parameter "confidence" is [stats.Confidence].
 func ofLevel(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""
@@ -71,7 +71,7 @@ func measuredAny(a *stats.Analysis) bool {
 // reliability says how many false verdicts to expect in all tables of a run together.
 func reliability(a *stats.Analysis) string {
 	r := a.Reliability
-	if judgedEarly(a.Run) || r.Tables < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) == 1 { // the summary of one table is not shown
+	if judgedEarly(a.Run) || r.Tables < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) == 1 { // a summary that covers only one table is not shown
 		return ""
 	}
 	summary := ""

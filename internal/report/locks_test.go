@@ -338,8 +338,8 @@ func TestLocksRecorded(t *testing.T) {
 }
 
 // TestLocksOnOneScreen expects a terminal to show every cause, and all remedies for the workload's
-// own settings. Then it must show as many other cells as fit, and each table completely or not at
-// all.
+// own settings. In the remaining room it must show as many other cells as fit, and each table
+// completely or not at all.
 func TestLocksOnOneScreen(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "0", "8"), lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "0", "4"),
 		lockSettings("deferred", "5000", "1"), lockSettings("deferred", "0", "1"))

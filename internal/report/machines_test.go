@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// onMachine returns a run on a host. The times of the driver mattn in the phase query are
-// multiplied by the parameter mattn.
+// onMachine returns a run on a host. The times of the driver mattn in the phase "query" are
+// multiplied by the parameter "mattn".
 func onMachine(host string, id int64, mattn int64) *result.Run {
 	run := newRun(9)
 	run.ID, run.Host, run.Machine.Hostname = id, &result.Host{Name: host}, host
@@ -30,7 +30,7 @@ func onMachine(host string, id int64, mattn int64) *result.Run {
 }
 
 // comparedOnMachine returns a run on a host that compares the drivers mattn and modernc. The times
-// of mattn in the phase query are multiplied by the parameter mattn.
+// of mattn in the phase "query" are multiplied by the parameter "mattn".
 func comparedOnMachine(id, mattn int64) *result.Run {
 	run := newRun(9)
 	run.ID, run.Host = id, &result.Host{Name: fmt.Sprint("m", id)}

@@ -54,8 +54,8 @@ func TestMemoryOverview(t *testing.T) {
 }
 
 // TestLeastMemory checks the sentence about the least memory. The sentence names the driver with
-// the least memory, the drivers whose intervals overlap its interval, and the best driver without a
-// known defect.
+// the least memory, the drivers whose intervals overlap its interval, and the driver with the
+// least memory among those without a known defect.
 func TestLeastMemory(t *testing.T) {
 	for _, tc := range []struct {
 		name string

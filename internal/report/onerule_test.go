@@ -122,8 +122,9 @@ func TestTwoLevels(t *testing.T) {
 	}
 }
 
-// TestSoundInEachCell checks that every view of a cell names the fastest driver without a known defect
-// that can do harm in the cell's workload. zombiezen's wal-reset needs journal_mode=wal.
+// TestSoundInEachCell checks that every view of a cell names the fastest driver without a known
+// defect that can do harm in the cell's workload. The defect wal-reset of zombiezen needs
+// journal_mode=wal.
 func TestSoundInEachCell(t *testing.T) {
 	run := newRun(12)
 	names := []string{"native", "zombiezen", "modernc"}
@@ -166,8 +167,8 @@ func TestSoundInEachCell(t *testing.T) {
 			t.Errorf("%v", h)
 		}
 	}
-	// The run has workloads with and without a WAL, so neither defects that need one nor defects that
-	// need another journal mode are excluded.
+	// The run has workloads with and without a WAL. So it excludes neither defects that need a WAL
+	// nor defects that need another journal mode.
 	if use := conditions.UseOf(a); use.WAL != defects.NotKnown {
 		t.Errorf("the run's use of WAL: %v", use.WAL)
 	}
@@ -176,8 +177,9 @@ func TestSoundInEachCell(t *testing.T) {
 	}
 }
 
-// TestRuledOutBySQL checks that a driver is not marked in a workload whose SQL lacks a word that its
-// defect needs, and that it is marked if the SQL is not known. SQLite 3.49.1 has count-of-view.
+// TestRuledOutBySQL checks that a driver is not marked in a workload whose SQL lacks a word that
+// its defect needs, and that it is marked if the SQL is not known. SQLite 3.49.1 has the defect
+// count-of-view.
 func TestRuledOutBySQL(t *testing.T) {
 	for _, c := range []struct {
 		text   string
@@ -200,10 +202,10 @@ func TestRuledOutBySQL(t *testing.T) {
 	}
 }
 
-// TestMeasuredWorkload checks what show prints after the text of a workload: the answer of each
+// TestMeasuredWorkload checks what "show" prints after the text of a workload: the answer of each
 // cell, how sure the answer is, the warnings of the workload, and the settings in force. If the
-// workload has one phase, what to take comes first. The settings have at most three lines; those that
-// differ are listed by driver.
+// workload has one phase, the driver to take comes first. The settings have at most three lines;
+// settings that differ between drivers are listed by driver.
 func TestMeasuredWorkload(t *testing.T) {
 	run := newRun(9)
 	names := []string{"native", "mattn", "tailscale", "modernc"}

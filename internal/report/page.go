@@ -150,7 +150,7 @@ func SamplesOf(run *result.Run) (n int) {
 const mostHeadline = 90
 
 // Headline divides an answer into a short headline and the rest. The rest begins with a capital
-// letter, unless its first word is one of names, such as the name of a driver.
+// letter, unless its first word is one of the given names, such as the name of a driver.
 func Headline(text string, names []string) (head, rest string) {
 	head = text
 	for _, end := range []string{". ", "; ", ": "} {
@@ -165,8 +165,8 @@ func Headline(text string, names []string) (head, rest string) {
 	return strings.TrimSuffix(head, "."), rest
 }
 
-// pageAnswer returns the beginning of a page: the answer, which drivers to take for other needs, how
-// sure that is, and its risks.
+// pageAnswer returns the beginning of a page: the answer, the drivers to take for other needs, how
+// sure the answer is, and what the settings can lose.
 func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	head, rest := Headline(said.Text, document.Map(a.Run.Cases, func(c result.Case) string { return c.Driver }))
 	d := document.Document{document.Heading{Level: 1, Text: head}}

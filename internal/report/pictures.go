@@ -62,8 +62,8 @@ func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	return list
 }
 
-// drivers returns the drivers that pictures show. whole is false if pictures show only some cells
-// of a driver.
+// drivers returns the drivers that pictures show. The result "whole" is false if pictures show
+// only some cells of a driver.
 func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 	shown, hidden := map[string]bool{}, map[string]bool{}
 	for _, t := range a.Tables() {
@@ -364,8 +364,8 @@ func timeFormat(t *stats.Table, measured []*stats.Cell) func(float64) string {
 	return document.SecondsOf(strings.TrimPrefix(conditions.TimeUnit(t, measured[0]), "s"))
 }
 
-// orderPicture draws the samples of a table in the order in which they were measured. If plain is
-// true, the picture has no tips.
+// orderPicture draws the samples of a table in the order in which they were measured. If the
+// parameter "plain" is true, the picture has no tips.
 func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) document.PictureBlock {
 	measured := s.of(t, t.Measured())
 	looks, harm := l.ofCells(measured), marker{harmful: l.harmfulIn(t)}

@@ -18,7 +18,7 @@ import (
 )
 
 // profiledRun returns a run of profiles of three drivers, one of which failed. The parameter
-// function is the name of a function in the profiles.
+// "function" is the name of a function in the profiles.
 func profiledRun(function string) *result.Run {
 	r := &result.Run{ID: 7, Seed: 5, Scale: "quick", Rounds: 2, Stopped: result.StoppedTime, Profiles: &result.Profiles{Phase: "query", NoPerf: "there is no perf in PATH"}}
 	for i, name := range []string{"mattn", "modernc@v1.46.0", "broken"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// settingsAre returns a run of modernc with several settings. Each takes twice the time of the
-// previous one.
+// settingsAre returns a run of modernc with several choices of settings. Each choice takes twice
+// the time of the previous choice.
 func settingsAre(list ...driver.Settings) *result.Run {
 	run := newRun(12)
 	for i, s := range list {

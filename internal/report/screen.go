@@ -72,7 +72,7 @@ type screen struct {
 	Options
 	width int
 	take  []string // the recommended drivers; nil: none is recommended
-	named []string // the drivers recommended for any need, take included
+	named []string // the drivers recommended for any need, including those in take
 }
 
 // items returns a section for each item of a list. The item's field Most limits its lines; 0 means
@@ -268,8 +268,8 @@ func (s *screen) grid(r *Ranking, rows []int) document.Grid {
 	return g
 }
 
-// gridOf returns a grid with the name, the ratio and the ties of each row. If short is true, names
-// have no versions, and settings are shown as values without their names.
+// gridOf returns a grid with the name, the ratio and the ties of each row. If the parameter
+// "short" is true, names have no versions, and settings are shown as values without their names.
 func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	var names, figures, spreads, tied []string
 	for _, i := range rows {
@@ -309,7 +309,7 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 
 // bar draws a row's ratio as a bar from zero. The bar is solid up to the lower end of the ratio's
 // interval, fainter up to the median, and faintest up to the upper end. A line marks the floor. If
-// the ratio exceeds most, the bar is cut and a mark shows that.
+// the ratio exceeds the parameter "most", the bar is cut and a mark shows that.
 func (row *Row) bar(width int, most float64, floor, ascii bool) string {
 	glyphs := []rune("█▓░│»")
 	if ascii {
@@ -351,8 +351,9 @@ func (r *Ranking) longest(rows []int) float64 {
 	return most
 }
 
-// cells lists the best row of each table. If names is true, it also names the rows tied with the best
-// row; otherwise it counts them. Entries of several tables share a line if there is room.
+// cells lists the best row of each table. If the parameter "names" is true, it also names the rows
+// tied with the best row; otherwise it counts them. Entries of several tables share a line if
+// there is room.
 func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	title := "in each cell, the best"
 	switch tied := slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }); {

@@ -237,8 +237,8 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestLowScreenNamed checks that a screen with room for a few bars shows those of the drivers that the
-// answer names, although others are faster.
+// TestLowScreenNamed checks that a screen with room for a few bars shows the bars of the drivers
+// that the answer names, although other drivers are faster.
 func TestLowScreenNamed(t *testing.T) {
 	run := insertRun(9, "native", "crawshaw", "eatonphil", "bvinc", "mattn", "tailscale", "modernc")
 	got := screen(t, run, document.Options{Width: 80, Lines: 16})

@@ -70,8 +70,8 @@ func inForceInRun(a *stats.Analysis) string {
 	return strings.Join(all, " ") + "; differ by phase: " + strings.Join(names, ", ")
 }
 
-// caveatItems returns an item for each caveat, and one for all caveats about a noisy machine.
-// marked says whether rows can be marked with [ownCost].
+// caveatItems returns an item for each caveat, and one for all caveats about a noisy machine. The
+// parameter "marked" says whether rows can be marked with [ownCost].
 func caveatItems(list []conditions.Caveat, marked bool) document.List {
 	items := conditions.CaveatItems(list)
 	own := conditions.KindOf(conditions.CaveatAdded).Name
@@ -83,9 +83,9 @@ func caveatItems(list []conditions.Caveat, marked bool) document.List {
 	return items
 }
 
-// tiedOnScreen says which rows row i is tied with. The parameter rows has the rows that the screen
-// shows. Tied rows that are shown are given by rank. Others are given by name, because their rank
-// would mean nothing to the reader.
+// tiedOnScreen says which rows row i is tied with. The parameter "rows" has the rows that the
+// screen shows. Tied rows that are shown are given by rank. Others are given by name, because
+// their rank would mean nothing to the reader.
 func (r *Ranking) tiedOnScreen(i int, rows []int) string {
 	var shown []int
 	var words []string

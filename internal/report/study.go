@@ -20,7 +20,7 @@ type Study struct {
 	Name        string       `json:"name"`
 	AsPublished bool         `json:"as_published"`
 	Published   string       `json:"published"`
-	Notes       []string     `json:"notes"` // limits of the figures in all tables
+	Notes       []string     `json:"notes"` // notes on the figures in all tables, such as their limits
 	Tables      []StudyTable `json:"tables"`
 	Claims      []Claim      `json:"claims"`
 }
@@ -35,7 +35,7 @@ type StudyTable struct {
 	// Corrected lists faults of the study that this run's workload corrects. If AsPublished is set,
 	// it lists the faults that this run repeats.
 	Corrected []string `json:"corrected"`
-	Notes     []string `json:"notes"`              // limits of the figures in this table
+	Notes     []string `json:"notes"`              // notes on the figures in this table, such as what was not reproduced
 	Warnings  []string `json:"warnings,omitempty"` // reasons to doubt some of the figures
 }
 

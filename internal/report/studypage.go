@@ -35,7 +35,8 @@ func (s scope) pageStudy(a *stats.Analysis, r *Study) document.Document {
 	return d
 }
 
-// studyPictures returns pictures that show a table's published figures next to the measured ones.
+// studyPictures returns pictures that show a table's published figures next to the measured
+// figures.
 func (s scope) studyPictures(t *StudyTable) (list []document.PictureBlock) {
 	for _, columns := range t.beside() {
 		for _, rows := range t.parts() {

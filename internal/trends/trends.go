@@ -155,7 +155,7 @@ func (t *Trend) judge(series int) {
 		positive = positive && p.Median > 0
 	}
 	level := logs
-	if !positive { // figures that can be 0, such as the share of failed operations
+	if !positive { // some figures, such as the share of failed operations, can be 0, which has no logarithm
 		level = values
 	}
 	found := stats.Changes(level, series)

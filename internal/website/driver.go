@@ -48,7 +48,7 @@ type olderKey struct {
 
 // Limits of a driver's page, so that it stays small however many runs there are.
 const (
-	mostSeries = 60  // cells
+	mostSeries = 60  // series: one for each cell
 	mostRuns   = 200 // the times of this many newest runs are shown
 	mostPoints = 60  // newest points in a picture
 

@@ -29,7 +29,8 @@ func (e *DirectoryError) Unwrap() error { return e.Why }
 
 var errForeign = errors.New("it is not empty, and is not a site that sqlite3perf wrote")
 
-// manifestName is the file that makes a directory a site. It says what the pages of runs were made from.
+// manifestName is the name of the file that marks a directory as a site. The file says what the
+// pages of runs were made from.
 const manifestName = "sqlite3perf-site.json"
 
 type manifest struct {
@@ -101,7 +102,7 @@ func (f *files) begin() error {
 func (f *files) manifest() []byte {
 	data, err := json.MarshalIndent(f.now, "", " ")
 	if err != nil {
-		panic(err) // cannot happen: it consists of texts
+		panic(err) // cannot happen: the manifest has only texts
 	}
 	return append(data, '\n')
 }
@@ -118,9 +119,9 @@ func (f *files) read(name string) ([]byte, error) {
 	return f.root.ReadFile(name)
 }
 
-// unchanged checks whether the named files were made from the run and the program that key stands
-// for, and whether nobody has changed the files since. If so, it keeps all of them and returns the
-// content of the last one. Otherwise it returns nil.
+// unchanged checks whether the named files were made from the run and the program that the
+// parameter "key" stands for, and whether nobody has changed the files since. If so, it keeps all
+// of them and returns the content of the last one. Otherwise it returns nil.
 func (f *files) unchanged(key string, names ...string) (last []byte) {
 	var size int64
 	for _, name := range names {

@@ -40,7 +40,7 @@ func measured(day int, drivers ...[2]string) *result.Run {
 	return r
 }
 
-// unmeasured returns a run without trials, as those with only an answer are.
+// unmeasured returns a run without trials, like a run that has only an answer.
 func unmeasured(i int, drivers ...[2]string) *result.Run {
 	r := measured(i, drivers...)
 	r.Trials = nil
@@ -115,8 +115,8 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// TestFastest checks that the index says which driver is fastest in a cell, with the newest run that
-// compared several, and which release changed that.
+// TestFastest checks that the index says which driver is fastest in a cell, according to the
+// newest run that compared several drivers there. It must also say which release changed the time.
 func TestFastest(t *testing.T) {
 	dir := t.TempDir()
 	compared := measured(4, [2]string{"modernc", "v1.0.0"}, [2]string{"mattn", "v1.10.0"}) // ranks only two sides
@@ -348,7 +348,7 @@ func TestFileName(t *testing.T) {
 	}
 }
 
-// TestInterruptedSite checks that a call continues what a call before has not completed.
+// TestInterruptedSite checks that a call completes the site if the call before was interrupted.
 func TestInterruptedSite(t *testing.T) {
 	var runs []*result.Run
 	for range 104 {

@@ -10,7 +10,7 @@ import (
 )
 
 // settling simulates a run in which a case is no longer measured when it is settled. The function
-// time returns the time of a phase in a round, in seconds.
+// "time" returns the time of a phase in a round, in seconds.
 type settling struct {
 	run     *result.Run
 	time    func(id int, phase string, round int) float64

@@ -142,7 +142,7 @@ func directoryCalls() {
 	pwrite(a, "first", 0)
 	mustFail(unix.Unlink("none"), unix.ENOENT)
 	legacy(unix.SYS_UNLINK, "a.db")
-	pwrite(a, "removed", 0) // of the file without a name
+	pwrite(a, "removed", 0) // writes to the file, which has no name any more
 	b := open(filepath.Join(wd, "a.db"), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
 	pwrite(b, "second", 0)
 	legacy(unix.SYS_RENAME, "a.db", "./b.db")
@@ -150,7 +150,7 @@ func directoryCalls() {
 	mustFail(unix.Renameat2(here, "b.db", here, "c.db", unix.RENAME_NOREPLACE), unix.EEXIST)
 	must(unix.Renameat2(here, "b.db", here, "d.db", unix.RENAME_NOREPLACE))
 	must(unix.Renameat(here, "d.db", here, "c.db"))
-	pwrite(b, "third", 0) // by its new name
+	pwrite(b, "third", 0) // writes to the file, which has a new name now
 	legacy(unix.SYS_MKDIR, "sub")
 	sub := open("sub", unix.O_RDONLY|unix.O_DIRECTORY)
 	w, err := unix.Openat(sub, "w.db-wal", unix.O_RDWR|unix.O_CREAT, 0o600)
@@ -165,7 +165,7 @@ func directoryCalls() {
 	must(unix.Mkdirat(here, "other", 0o700))
 	legacy(unix.SYS_RMDIR, "sub")
 	must(unix.Unlinkat(here, "other", unix.AT_REMOVEDIR))
-	must(unix.Fsync(sub)) // of no directory of the recording any more
+	must(unix.Fsync(sub)) // sub is no longer a directory of the recording
 	must(unix.Fsync(here))
 }
 
@@ -227,7 +227,7 @@ func signals() {
 	<-over
 }
 
-// refusedCalls makes calls that would change files unseen.
+// refusedCalls makes calls that could change files without being recorded.
 func refusedCalls() {
 	a, b := create("a.db"), create("b.db")
 	_, err := unix.CopyFileRange(a, nil, b, nil, 1, 0)
@@ -244,7 +244,7 @@ func refusedCalls() {
 	}
 }
 
-// race opens files, each of which another thread removes at the same time.
+// race opens files. Another thread removes each file at the same time.
 func race() {
 	names := make(chan string)
 	var group sync.WaitGroup
@@ -310,7 +310,7 @@ func mapFile(name string, protection, flags int) []byte {
 	return m
 }
 
-// privateMaps maps files in ways that change none.
+// privateMaps maps files in ways that do not change them.
 func privateMaps() {
 	mapFile("a.db", unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)[0] = 1
 	mapFile("b.db", unix.PROT_READ, unix.MAP_SHARED)

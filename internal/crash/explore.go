@@ -48,7 +48,7 @@ type Explorer struct {
 	Faults       []Fault
 	Transactions int
 	Attach       []string // tables that are in an attached database
-	States       int      // wanted for each fault
+	States       int      // number of states wanted for each fault
 	Seed         uint64
 	Limit        time.Duration // time limit of each job
 	Budget       time.Duration // how long the fault Shared is repeated for each cell; 0: once with each judge

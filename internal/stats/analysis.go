@@ -57,8 +57,8 @@ type Outcome struct {
 
 	Warnings []result.Warning // about the case and its trials
 
-	// LeftAfter is set if a search for settings dropped the case early. Then it is the last round
-	// in which the case was measured. Otherwise it is 0.
+	// LeftAfter is the last round in which the case was measured, if a search for settings dropped
+	// the case early. Otherwise it is 0.
 	LeftAfter int
 
 	// As is the name of the row in tables whose rows differ in more than the driver. In other

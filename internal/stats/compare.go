@@ -254,9 +254,9 @@ func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	return s
 }
 
-// inOrder returns the indexes of n sets in the order of a table. The order is that of the
-// medians, except that a set always comes after the sets that are significantly lower. The
-// sets' medians must already be ascending.
+// inOrder returns the indexes of n sets in the order of a table. The sets are ordered by their
+// medians, but a set always comes after the sets that are significantly lower. The sets' medians
+// must already be ascending.
 func inOrder(n int, pairs []Pair) []int {
 	above := make([][]bool, n) // above[i][j]: set j must come before set i
 	left := make([]int, n)

@@ -42,7 +42,7 @@ type Metric string
 // latency.
 const Time Metric = "time"
 
-// Metrics has [Time] and those entries of [result.Metrics] that can be compared.
+// Metrics has [Time] and the names of the entries of [result.Metrics] that can be compared.
 var Metrics = compared()
 
 func compared() []Metric {
@@ -118,7 +118,7 @@ type Compared struct {
 	PerOp bool // times are per operation, because the sides did different numbers of operations
 
 	// Means is the second side's mean divided by the first side's. Its interval, by Student's t,
-	// has the same confidence as that of Ratio. Occasional slow trials change the mean, but
+	// has the same confidence as the interval of Ratio. Occasional slow trials change the mean, but
 	// hardly change Ratio, which compares typical trials.
 	Means Summary
 
@@ -457,8 +457,8 @@ func holm(family []*float64, pairs int) {
 
 // mean returns the geometric mean of the ratios of all cells, over the rounds that all cells have.
 // It returns nil if there is no such round. The function confidence returns the confidence of the
-// interval for a number of rounds. Settled cells may not be measured in later rounds. Then only the
-// rounds before the first cell was settled count.
+// interval for a number of rounds. If settled cells were not measured any more, only the rounds
+// before the first cell was settled count.
 func mean(cells []*Compared, confidence func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

@@ -112,8 +112,8 @@ func (a *Analysis) factorials() (list []*Factorial) {
 }
 
 // fill finds the factors that differ between groups, and compares their values. search is true if
-// the run is part of a search for settings. Then the first group has the settings with which the
-// search started.
+// the run is part of a search for settings. In that case, the first group has the settings with
+// which the search started.
 func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence float64) {
 	all := &Group{Workload: f.Workload}
 	f.Group = all

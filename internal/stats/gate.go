@@ -202,7 +202,7 @@ func (x *Compared) timeExcluded(most float64) bool {
 }
 
 // beyond reports whether the cell certainly exceeds the limit although fewer operations of the
-// candidate failed. Then more rounds would not help the candidate pass.
+// candidate failed. In that case, more rounds would not help the candidate pass.
 func (x *Compared) beyond(most float64) bool {
 	return x.Verdict == FailsLess && x.Settled() && x.Ratio.Interval != nil && x.Ratio.Interval.Low > 1+most
 }

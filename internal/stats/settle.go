@@ -125,7 +125,7 @@ func settled(list []Figure, precision float64) int {
 //
 // The function judges all cases each time. After rounds for which [settlingLook] is false, it
 // judges nothing and its result "judged" is false. If another driver becomes the base of a table,
-// the ratios change. Then a case that was settled before may need further trials.
+// the ratios change. So a case that was settled before may need further trials.
 func UntilSettled(floor string, precision float64) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		if !settlingLook(round) {

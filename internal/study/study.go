@@ -64,8 +64,8 @@ type leg struct {
 	settings   map[string]string
 
 	// fewer is for drivers without published figures, if the quick form would take too long. It has
-	// values that replace those of quick. If the list of a parameter is empty, these drivers are
-	// not measured in the leg.
+	// values that replace the values in the field "quick". If the list of a parameter is empty,
+	// these drivers are not measured in the leg.
 	fewer map[string][]int64
 
 	bench string // table to verify in a separate process, as the command bench does; "" for none

@@ -41,8 +41,8 @@ func (s *Search) grid() int {
 	return len(slices.DeleteFunc(all, func(c driver.Settings) bool { return !s.allowed(c) || len(s.normal(c)) < len(c) }))
 }
 
-// normal returns changes without settings that have no effect: those whose value is in force
-// anyway, and those that depend on another setting that is missing.
+// normal returns changes without settings that have no effect. A setting has no effect if its value
+// is in force anyway, or if it depends on another setting that is missing.
 func (s *Search) normal(changes driver.Settings) driver.Settings {
 	c := driver.Settings{}.With(changes)
 	for name, v := range changes {

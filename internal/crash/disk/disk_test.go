@@ -43,10 +43,10 @@ func syncDir(name string) trace.Op { return trace.Op{Kind: trace.SyncDir, Name: 
 
 func acknowledge(n int) trace.Op { return trace.Op{Kind: trace.Acknowledge, Number: n} }
 
-// pages returns the content of pages, each of which has one byte repeated.
+// pages returns the content of several pages. Each page repeats one of the letters.
 func pages(letters string) string { return repeated(letters, 4096) }
 
-// sectors returns the content of sectors, each of which has one byte repeated.
+// sectors returns the content of several sectors. Each sector repeats one of the letters.
 func sectors(letters string) string { return repeated(letters, 512) }
 
 func repeated(letters string, size int) string {

@@ -9,7 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
 
-// commits are transactions, each of which writes some pages of a file and syncs it.
+// commits returns the operations of n transactions. Each transaction writes some pages of a file
+// and syncs the file.
 func commits(n int) []trace.Op {
 	ops := []trace.Op{create(1, "a"), sync(1), syncDir("."), acknowledge(0)}
 	for i := range n {

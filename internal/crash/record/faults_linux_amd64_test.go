@@ -60,7 +60,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// count counts the calls of a class in a recording, those that failed, and the bytes that were written.
+// count counts the calls of a class in a recording, the failed calls among them, and the bytes that
+// were written.
 func count(ops []trace.Op, class Class) (done, failed, bytes int) {
 	kind := map[Class]trace.Kind{Writes: trace.Write, Syncs: trace.Sync, Truncates: trace.Truncate, Removes: trace.Remove}[class]
 	for i := range ops {

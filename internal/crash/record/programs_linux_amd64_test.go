@@ -193,7 +193,7 @@ func threads() {
 	group.Wait()
 }
 
-// child writes to a file of its own and to an inherited descriptor.
+// child writes to its own file and to an inherited descriptor.
 func child() {
 	own := create("child.db")
 	for k := range records {
@@ -267,7 +267,8 @@ func race() {
 	group.Wait()
 }
 
-// reuse removes a file, and then writes to files elsewhere until one has its inode.
+// reuse removes a file, and then writes to new files elsewhere until one of them has the same
+// inode.
 func reuse() {
 	var before, st unix.Stat_t
 	fd := create("a.db")

@@ -32,7 +32,7 @@ type Recorder struct {
 	files       map[inode]int     // numbers of the files of the directory
 	names       map[int]string    // their names, by number; "" if removed
 	created     int               // how many files were created
-	directories map[inode]string  // names of the directory and of those below it
+	directories map[inode]string  // names of the recorded directory and of its subdirectories
 	processes   map[uint32]int    // descriptors of processes by the ID of a thread
 	held        []int             // descriptors to close before the answer
 	buffer      []byte            // what a call is to write

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notified are the system calls of which the filter notifies the recorder in all cases.
+// notified are the system calls that the filter always reports to the recorder. It reports open and
+// mmap only with certain arguments.
 var notified = []int{
 	unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_WRITEV, unix.SYS_PWRITEV, unix.SYS_PWRITEV2,
 	unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE, unix.SYS_FALLOCATE,

@@ -132,9 +132,9 @@ func (t Test) inverse() Test {
 	return t
 }
 
-// Ratios divides each point of a by the point of b in the same round. skipped is the number of
-// common rounds without a ratio, because b's value is zero. Rounds that only a or only b has are
-// ignored.
+// Ratios divides each point of a by the point of b in the same round. The result "skipped" is the
+// number of common rounds without a ratio, because b's value is zero. Rounds that only a or only b
+// has are ignored.
 func Ratios(a, b []Point) (ratios []Point, skipped int) {
 	base := make(map[int]float64, len(b))
 	for _, p := range b {

@@ -286,7 +286,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	return c
 }
 
-// CompareRuns compares the cells that two runs have in common, by time. The parameter names has
+// CompareRuns compares the cells that two runs have in common, by time. The parameter "names" has
 // the names of the two runs. A margin of 0.02 is 2 %. If each run has only one driver, the two
 // drivers are compared, even if they differ.
 func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {
@@ -456,7 +456,7 @@ func holm(family []*float64, pairs int) {
 }
 
 // mean returns the geometric mean of the ratios of all cells, over the rounds that all cells have.
-// It returns nil if there is no such round. The function confidence returns the confidence of the
+// It returns nil if there is no such round. The function "confidence" returns the confidence of the
 // interval for a number of rounds. If settled cells were not measured any more, only the rounds
 // before the first cell was settled count.
 func mean(cells []*Compared, confidence func(rounds int) float64) *Summary {

@@ -41,7 +41,7 @@ func adjustPairs(k int, pairs []Pair) {
 	}
 }
 
-// closedTesting corrects the field fine of all pairs of k sets.
+// closedTesting corrects the field "fine" of all pairs of k sets.
 func closedTesting(k int, pairs []Pair) {
 	fine := make([]float64, len(pairs))
 	for i, p := range pairs {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The constant "kills" is how many times the process of a cell is really killed. If nothing is
-// recorded, it is killed aloneKills times.
+// kills is how many times the process of a cell is really killed. If nothing is recorded, it is
+// killed aloneKills times.
 const kills, aloneKills = 5, 40
 
 // killed commits a cell's transactions without recording them, and kills the process at random times. It

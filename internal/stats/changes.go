@@ -157,7 +157,7 @@ func (n noise) strongest(count int, left float64) float64 {
 }
 
 // autoregression returns n values, each of which depends on the previous one. The correlation of
-// successive values is strength.
+// successive values is the parameter "strength".
 func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	x := make([]float64, n)
 	own := math.Sqrt(1 - strength*strength)

@@ -214,11 +214,11 @@ type Standing struct {
 	Floor  bool  // the set is the floor's
 }
 
-// Rank ranks n sets. The sets are in the order that [inOrder] returns, and pairs has the
-// comparisons that [CompareAll] returned. The function takesPart reports whether a set is compared.
-// The function "floor" reports whether a set belongs to the floor (see [Standing]). The floor has no
-// rank and beats no set, unless only sets of the floor are compared. Two sets that were not
-// compared are tied.
+// Rank ranks n sets. The sets are in the order that [inOrder] returns. The parameter "pairs" has
+// the comparisons that [CompareAll] returned. The function takesPart reports whether a set is
+// compared. The function "floor" reports whether a set belongs to the floor (see [Standing]). The
+// floor has no rank and beats no set, unless only sets of the floor are compared. Two sets that
+// were not compared are tied.
 func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	s := make([]Standing, n)
 	choices := false

@@ -112,8 +112,8 @@ type Compared struct {
 	Why           string   // explains the verdict Differing, and verdicts about operations that failed; "" for other verdicts
 	Failing       *Failing // nil if no operation of either side failed
 
-	// Ratio is the second side's time, or other metric, divided by the first side's. Its
-	// interval has a confidence of 99 %, corrected for the number of looks.
+	// Ratio is the second side's time, or other metric, divided by the first side's. Its interval
+	// has a confidence of 99 %, corrected for the number of looks (see [Look]).
 	Ratio Summary
 	PerOp bool // times are per operation, because the sides did different numbers of operations
 
@@ -129,7 +129,7 @@ type Compared struct {
 	// between the shares of failed operations is within the margin.
 	FailAlike bool
 
-	P        float64 // p-value of the two-sided test, corrected for the number of looks
+	P        float64 // p-value of the two-sided test, corrected for the number of looks (see [Look])
 	Adjusted float64 // P, also corrected for the number of cells
 
 	// InRun is what the report of a run says about the two drivers in this cell. It is nil unless
@@ -276,7 +276,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	if factor := looking(a.Confidence); factor > 1 { // the run looked repeatedly, to decide which figures were settled
 		looks = func(int) float64 { return factor }
 	}
-	if a.Run.Compares == nil && a.Run.Search == nil { // in other runs, the report's tests are not corrected for looks
+	if a.Run.Compares == nil && a.Run.Search == nil { // in other runs, the tests of the report are not corrected for judging the run repeatedly
 		c.findInRun(a)
 	}
 	c.judge(looks)
@@ -298,7 +298,7 @@ type Across struct {
 	Metric  Metric // cells whose samples lack the metric are left out
 	Names   [2]string
 	Margin  float64
-	Looks   bool // the second run was to end when the verdicts were clear
+	Looks   bool // true if the second run had to end when the verdicts were clear, so it was judged repeatedly
 	Changed bool // workloads with the same name are compared even if their contents differ
 }
 
@@ -351,7 +351,7 @@ func looked(by *result.Compares) func(rounds int) float64 {
 	return func(int) float64 { return 1 }
 }
 
-// judge compares the cells that have no verdict yet. The function looks comes from [looked].
+// judge compares the cells that have no verdict yet. The function "looks" comes from [looked].
 func (c *Comparison) judge(looks func(rounds int) float64) {
 	var tests []*Compared
 	var family []*float64 // p-values that are corrected together

@@ -95,8 +95,8 @@ func (x *Compared) more(within float64) int {
 }
 
 // moreUntil estimates how many rounds more than n are needed until an interval has shrunk by the
-// given factor. It assumes at least as many rounds in total as the parameter least. [MaxRounds]
-// means this many or more.
+// given factor. The result is for at least as many rounds in total as the parameter "least" says.
+// [MaxRounds] means this many or more.
 func (x *Compared) moreUntil(n, least int, factor float64) int {
 	total := RoundsUntil(n, factor)
 	if total == MaxRounds {

@@ -27,7 +27,7 @@ type Factor struct {
 	Values []Variation
 
 	// Follows is true if the factor's value is determined by other factors. For example, the size
-	// of a pool follows from the number of clients. Such a factor has no effect of its own.
+	// of a pool follows from the number of clients. The effect of such a factor is not computed.
 	Follows bool
 }
 

@@ -44,7 +44,7 @@ const (
 type Gate struct {
 	Baseline, Candidate string
 	Max                 float64 // 0.05: a candidate may need up to 5 % more
-	Strict              bool    // with NotExcluded the candidate does not pass either; this is the default
+	Strict              bool    // a candidate with the decision NotExcluded does not pass; this is the default
 	Cells               []*Gated
 	Alone               []string // cells that only one side has
 	Unlike              []Unlike // see [Comparison.Unlike]

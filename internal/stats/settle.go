@@ -102,9 +102,9 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// Before a case is settled, the ratios of the summary must be summaryFactor times as precise as
-// other figures. There are two reasons: the recommendation of a driver depends on these ratios, and
-// they use only rounds in which all cells were measured.
+// summaryFactor says how many times more precise than other figures the ratios of the summary must
+// be, before a case is settled. There are two reasons: the recommendation of a driver depends on
+// these ratios, and they use only rounds in which all cells were measured.
 const summaryFactor = 2
 
 // typicalPart is the part of the precision that half of the figures should reach. Otherwise most

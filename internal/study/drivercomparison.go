@@ -205,9 +205,9 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 	return n, true
 }
 
-// A driver is tied for first place in several phases; the parameter "ties" has an element for each.
-// majority finds which further rounds may decide whether the driver wins more than "most" of these
-// phases.
+// majority finds which further rounds may decide whether a driver wins enough phases. The parameter
+// "ties" has an element for each phase in which the driver is tied for first place. The driver wins
+// enough phases if it wins more than "most" of them.
 func majority(ties []need, most int) need {
 	var won, lost []need
 	for _, n := range ties {

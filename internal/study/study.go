@@ -32,7 +32,7 @@ type Study struct {
 	Asks      string // the question that the study answers, in one line
 	Published string // describes the published figures, such as their unit, rounds or dates
 
-	// Rounds is the number of rounds at scales other than quick, unless the user gives a time.
+	// Rounds is the number of rounds at scales other than "quick", unless the user gives a time.
 	Rounds int
 
 	// Extra has drivers that the study measured but that are optional here. They are measured only

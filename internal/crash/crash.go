@@ -111,7 +111,7 @@ type Recorded struct {
 
 // Outcome is what was found in the states after one kind of fault.
 type Outcome struct {
-	States   int       `json:"states"` // different states that were judged
+	States   int       `json:"states"` // number of different states that were judged
 	Lost     int       `json:"lost"`   // number of states in which transactions are lost, but nothing is damaged
 	Broken   int       `json:"broken"`
 	MostLost int       `json:"most_lost"`         // most acknowledged transactions that were lost at once

@@ -61,7 +61,7 @@ func copyFiles(t *testing.T, from, to string) {
 	for name := range strings.SplitSeq(strings.Trim(list, "\x00"), "\x00") {
 		data, err := os.ReadFile(filepath.Join(from, name))
 		if os.IsNotExist(err) {
-			continue // deleted, and not committed
+			continue // the file was deleted, but that is not committed yet
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -65,7 +65,7 @@ type Gated struct {
 	*Compared
 	State State
 	Why   string    // explains GateTooFew, the verdict Differing and failed operations; for the verdict Bad, the cells of the two sides have the reason
-	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for looks and cells
+	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for the numbers of looks (see [Look]) and cells
 	Again *Compared // the second measurement; nil if there was none
 
 	Stored bool   // the baseline's samples are from an earlier run
@@ -76,7 +76,7 @@ type Gated struct {
 	// measurement excludes one, or both sides are the same build.
 	Excluded bool
 
-	more    float64 // P, corrected only for looks
+	more    float64 // P, corrected only for the number of looks
 	failing float64 // the p-value of Failing, corrected for looks and all of the gate's tests
 }
 

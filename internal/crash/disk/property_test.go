@@ -22,9 +22,9 @@ type maker struct {
 	content map[int][]byte // by the number of the file
 	ever    map[int]map[int64][][]byte
 	cuts    map[int][]int64 // sizes to which a file was truncated
-	synced  map[int]bool    // the last operation on the content was a sync
+	synced  map[int]bool    // true if the last operation on the file's content was a sync
 	names   map[string]int
-	owners  map[string][]int // all files that had a name
+	owners  map[string][]int // all files that ever had a name
 	before  []string         // the names that existed after each operation on names
 }
 
@@ -48,7 +48,7 @@ func (m *maker) step() {
 		}
 		o := write(file, int64(m.random.IntN(9000)), string(data))
 		if k < 3 {
-			o.Offset = o.Offset / 4096 * 4096 // as most writes of databases
+			o.Offset = o.Offset / 4096 * 4096 // begins at a page, as most writes of databases do
 		}
 		m.ops = append(m.ops, o)
 		if end := int(o.Offset) + len(data); len(data) > 0 && end > len(m.content[file]) {

@@ -19,7 +19,7 @@ func TestFaults(t *testing.T) {
 		fault   Fault
 		failing []string // what the program prints about calls that do not end as usual
 		less    int      // how many calls of the class the recording lacks
-		bytes   int      // how many written bytes it lacks
+		bytes   int      // how many written bytes the recording lacks
 	}{
 		{"once", Fault{Class: Writes, File: "database", At: 2, Error: EIO}, []string{"write database 2 -1 input/output error"}, 1, 8},
 		{"of another file", Fault{Class: Writes, File: "wal", At: 1, Error: EIO}, nil, 0, 0},

@@ -94,7 +94,7 @@ func write(fd int, text string) {
 // everyCall makes each call on files that is recorded.
 func everyCall() {
 	a := create("a.db")
-	open("a.db", unix.O_RDWR|unix.O_CREAT) // it exists
+	open("a.db", unix.O_RDWR|unix.O_CREAT) // creates nothing, because the file exists
 	_, err := unix.Open("a.db", unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o600)
 	mustFail(err, unix.EEXIST)
 	write(a, "hello")
@@ -120,14 +120,14 @@ func everyCall() {
 	must(unix.Ftruncate(a, 25))
 	must(unix.Truncate("a.db", 12))
 	must(unix.Fallocate(a, 0, 0, 30))
-	must(unix.Fallocate(a, 0, 0, 3)) // it is long enough
+	must(unix.Fallocate(a, 0, 0, 3)) // changes nothing, because the file is long enough
 	must(unix.Fallocate(a, unix.FALLOC_FL_KEEP_SIZE, 0, 100))
 	must(unix.Fallocate(a, unix.FALLOC_FL_KEEP_SIZE, 0, 30))
 	must(unix.Fsync(a))
 	must(unix.Fdatasync(a))
 	must(unix.Fsync(open(".", unix.O_RDONLY|unix.O_DIRECTORY)))
 	open("a.db", unix.O_WRONLY|unix.O_TRUNC)
-	open("a.db", unix.O_WRONLY|unix.O_TRUNC) // it is empty
+	open("a.db", unix.O_WRONLY|unix.O_TRUNC) // changes nothing, because the file is empty
 	must(os.WriteFile(elsewhere("file"), []byte("not recorded"), 0o600))
 	must(os.Rename(elsewhere("file"), elsewhere("renamed")))
 	unix.Sync()

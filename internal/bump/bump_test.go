@@ -38,8 +38,9 @@ func read(t *testing.T, dir, name string) string {
 	return string(text)
 }
 
-// clone creates a source tree with the driver toy, a module proxy with these versions of its library, and
-// a tool that answers as sqlite3perf compare does. Version v1.2.0 of the library fails the driver's tests.
+// clone creates a source tree with the driver "toy", a module proxy with the given versions of its
+// library, and a tool that answers like sqlite3perf compare. With version v1.2.0 of the library,
+// the driver's tests fail.
 func clone(t *testing.T, versions ...string) (*bumper, *bytes.Buffer) {
 	t.Helper()
 	root, proxy := t.TempDir(), t.TempDir()
@@ -140,7 +141,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestFound reads a comparison that sqlite3perf has written.
+// TestFound checks the words for a comparison that sqlite3perf wrote.
 func TestFound(t *testing.T) {
 	text, err := os.ReadFile("../report/testdata/comparison-compared.json")
 	if err != nil {

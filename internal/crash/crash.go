@@ -44,7 +44,7 @@ const (
 	Kill    = Fault(disk.Kill)
 	Ordered = Fault(disk.Ordered)
 	Posix   = Fault(disk.Posix)
-	Errors  = Fault("errors") // calls fail with EIO or ENOSPC, and then the power fails (model ordered)
+	Errors  = Fault("errors") // calls fail with EIO or ENOSPC, and then the process is killed or the power fails (model ordered)
 	Shared  = Fault("shared") // another process, with another driver, writes and checkpoints at the same time
 	Cancel  = Fault("cancel") // contexts end at random times during transactions
 )
@@ -58,7 +58,7 @@ var LiveFaults = []Fault{Kill, Shared, Cancel}
 // Crashes is the answer: what survives which fault.
 type Crashes struct {
 	Workload     string   `json:"workload"`
-	Transactions int      `json:"transactions"`     // in each recording
+	Transactions int      `json:"transactions"`     // number of transactions in each recording
 	States       int      `json:"states"`           // number of states wanted for each fault
 	Attach       []string `json:"attach,omitempty"` // tables that are in an attached database
 	Seed         uint64   `json:"seed"`
@@ -97,7 +97,7 @@ type Cell struct {
 	CommitNS int64              `json:"commit_ns,omitempty"` // time per transaction, the median, with the real disk and without a recording; 0: not measured
 	Results  map[Fault]*Outcome `json:"results,omitempty"`
 	Differs  int                `json:"differs,omitempty"` // number of the first transaction after which, without any fault, the database differs from that of the first judge; 0: none
-	Reason   string             `json:"reason,omitempty"`  // why there are no results; "": there are
+	Reason   string             `json:"reason,omitempty"`  // why there are no results; "" if there are results
 	Recorded Recorded           `json:"recorded"`
 }
 
@@ -111,8 +111,8 @@ type Recorded struct {
 
 // Outcome is what was found in the states after one kind of fault.
 type Outcome struct {
-	States   int       `json:"states"` // different states that were judged
-	Lost     int       `json:"lost"`   // states in which only transactions are lost
+	States   int       `json:"states"` // number of different states that were judged
+	Lost     int       `json:"lost"`   // number of states in which transactions are lost, but nothing is damaged
 	Broken   int       `json:"broken"`
 	MostLost int       `json:"most_lost"`         // most acknowledged transactions that were lost at once
 	Failing  []Failure `json:"failing,omitempty"` // some of the states that are lost or broken, the worst first
@@ -225,7 +225,7 @@ func (c *Cell) worst() Grade {
 	return worst
 }
 
-// expectation is what a database must have in it after a fault.
+// expectation is what a database must contain after a fault.
 type expectation struct {
 	digests []string // hash of all tables after transaction 0, 1, …
 }

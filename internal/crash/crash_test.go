@@ -63,7 +63,7 @@ func TestGrade(t *testing.T) {
 	}
 }
 
-// TestDocumented checks what SQLite's documentation lets users expect.
+// TestDocumented checks which grades are possible according to SQLite's documentation.
 func TestDocumented(t *testing.T) {
 	for _, c := range []struct {
 		journal, synchronous string
@@ -102,7 +102,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestDocumentedAttached checks what is documented if tables are in a second file.
+// TestDocumentedAttached checks which grades are possible, according to the documentation, if
+// tables are in a second file.
 func TestDocumentedAttached(t *testing.T) {
 	for mode, want := range map[string]Grade{"delete": Kept, "truncate": Kept, "persist": Kept, "wal": Broken, "memory": Broken, "off": Broken} {
 		c := &Cell{InForce: driver.Settings{"journal_mode": mode, "synchronous": "extra"}, Attached: true}
@@ -232,7 +233,7 @@ func TestAnswer(t *testing.T) {
 		!strings.Contains(got, "damaged, with wal full.") || !strings.Contains(got, "was 400 µs") {
 		t.Error(got)
 	}
-	for i := range c.Cells { // all are worse than documented: they are named all the same
+	for i := range c.Cells { // all are worse than documented, and must still be named
 		c.Cells[i].InForce = driver.Settings{"journal_mode": "wal", "synchronous": "full"}
 		c.Cells[i].Results[Posix].Broken = 50
 		c.Cells[i].Module, c.Cells[i].ModuleVersion = "github.com/ncruces/go-sqlite3", "v0.35.6"
@@ -278,8 +279,8 @@ func TestNeverCheckpointed(t *testing.T) {
 	}
 }
 
-// TestAnswerAfterKill checks that settings are not called safe if only faults were explored that cannot harm
-// them, and that the answer names the faults.
+// TestAnswerAfterKill checks an answer after only those faults that cannot harm some settings. It
+// must not call these settings safe, and it must name the faults.
 func TestAnswerAfterKill(t *testing.T) {
 	c := some()
 	c.Faults = []Fault{Kill}
@@ -297,7 +298,7 @@ func TestAnswerAfterKill(t *testing.T) {
 	}
 }
 
-// TestFormats compares the answer with the recorded ones, in all formats but HTML.
+// TestFormats compares the answer with golden files, in all formats but HTML.
 func TestFormats(t *testing.T) {
 	for _, format := range []string{"table", "json"} {
 		var got bytes.Buffer
@@ -320,7 +321,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestStored checks that a stored answer is read back, and that one that contradicts itself is refused.
+// TestStored checks that a stored answer is read back, and that an answer that contradicts itself
+// is refused.
 func TestStored(t *testing.T) {
 	kept, err := some().Keep()
 	if err != nil {
@@ -357,7 +359,8 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestArtifact checks that what is kept of a state can be read, and that other directories are refused.
+// TestArtifact checks that the description of a kept state can be read, and that other directories
+// are refused.
 func TestArtifact(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := ReadArtifact(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -367,7 +370,7 @@ func TestArtifact(t *testing.T) {
 	r := &recorded{plan: &Planned{Settings: driver.Settings{"journal_mode": "wal"}}, expect: expectation{[]string{"zero"}}}
 	r.plan.Ref.Name = "mattn"
 	f := &Failure{Grade: Lost, Fault: Errors, Model: disk.Ordered, Operation: "at the end", Persisted: "everything", Acknowledged: 3, Injected: &record.Fault{Class: record.Syncs, File: "wal", At: 2, Error: record.EIO}}
-	for range 2 { // the second gets another name
+	for range 2 { // the second directory gets another name
 		if err := x.keep(r, &candidate{State: &disk.State{Image: disk.Image{"test.db": []byte("content"), "test.db-wal": []byte("log")}}}, f); err != nil {
 			t.Fatal(err)
 		}

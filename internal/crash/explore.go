@@ -48,7 +48,7 @@ type Explorer struct {
 	Faults       []Fault
 	Transactions int
 	Attach       []string // tables that are in an attached database
-	States       int      // wanted for each fault
+	States       int      // number of states wanted for each fault
 	Seed         uint64
 	Limit        time.Duration // time limit of each job
 	Budget       time.Duration // how long the fault Shared is repeated for each cell; 0: once with each judge
@@ -199,8 +199,8 @@ func reasonOf(err error) error {
 	return err
 }
 
-// record measures a cell's transactions, and then records them. If that is impossible, it writes the
-// reason to the cell. It returns an error only if ctx has ended or the lab failed.
+// record measures a cell's transactions, and then records them. If that fails, it writes the reason
+// to the cell. It returns an error only if ctx has ended or the lab failed.
 func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, error) {
 	*c = Cell{Driver: p.Ref.Name, Settings: p.Settings, Own: p.Own, Attached: len(x.Attach) > 0, Results: map[Fault]*Outcome{}}
 	r := &recorded{plan: p, cell: c}

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The constant "kills" is how many times the process of a cell is really killed. If nothing is
-// recorded, it is killed aloneKills times.
+// kills is how many times the process of a cell is really killed. If nothing is recorded, it is
+// killed aloneKills times.
 const kills, aloneKills = 5, 40
 
 // killed commits a cell's transactions without recording them, and kills the process at random times. It
@@ -41,8 +41,8 @@ func (x *Explorer) killed(ctx context.Context, r *recorded, out *Outcome) error 
 	return x.judgeBatch(ctx, r, list, out)
 }
 
-// killedAfter runs a job and kills its process with SIGKILL, some time after a transaction was acknowledged.
-// It returns what is left, or nil if the job was done before.
+// killedAfter runs a job and kills its process with SIGKILL, some time after a transaction was
+// acknowledged. It returns what is left, or nil if the job ended before the process was killed.
 func (x *Explorer) killedAfter(ctx context.Context, r *recorded, job *protocol.Commit, after int, wait time.Duration) (*candidate, error) {
 	dir, err := x.directory()
 	if err != nil {

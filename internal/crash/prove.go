@@ -29,7 +29,7 @@ func (x *Explorer) proveRecordings(ctx context.Context) (list []Proof, err error
 	for _, p := range []struct {
 		name     string
 		settings driver.Settings
-		change   func(*trace.Trace) // what is removed from the recording; nil: nothing
+		change   func(*trace.Trace) // removes operations from the recording; nil if nothing is removed
 		early    bool
 		models   []disk.Model
 		want     Grade
@@ -93,7 +93,8 @@ func (x *Explorer) proveKill(ctx context.Context) (Proof, error) {
 	return found, cmp.Or(err, found.failed(""))
 }
 
-// add adds an outcome to what was found. It returns an error if that must not be found.
+// add adds an outcome to what was found. It returns an error if the outcome has a failure that
+// contradicts the proof.
 func (p *Proof) add(o *Outcome) error {
 	p.States += o.States
 	if g := o.Grade(); g.rank() > p.Found.rank() {
@@ -106,7 +107,7 @@ func (p *Proof) add(o *Outcome) error {
 	return p.failed(fmt.Sprintf(": %s (%s, %s)", f.Why, cmp.Or(string(f.Model), string(f.Fault)), f.Operation))
 }
 
-// failed returns an error if what was found so far is not what must be found.
+// failed returns an error if the grade that was found so far is not the wanted one.
 func (p *Proof) failed(details string) error {
 	if p.Found == p.Want || p.AtBest && p.Found.rank() > p.Want.rank() {
 		return nil

@@ -21,9 +21,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// BenchmarkRecording compares a process that commits 24 transactions while it is recorded with one that is
-// not recorded, by turns. "trial" is the ratio of the times from the start of the processes to their ends,
-// and "transaction" that of the times of transactions; both are medians.
+// BenchmarkRecording compares two processes that commit 24 transactions: one is recorded, the other
+// is not. They run by turns. The metric "trial" is the ratio of the processes' run times. The
+// metric "transaction" is the ratio of the times of transactions. Both are medians.
 func BenchmarkRecording(b *testing.B) {
 	w, err := workload.Load("ledger")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSearch checks which release is found, and how many are explored.
+// TestSearch checks which release is found, and how many releases are explored.
 func TestSearch(t *testing.T) {
 	var releases []string
 	for i := range 20 {
@@ -20,7 +20,7 @@ func TestSearch(t *testing.T) {
 		missing   []int
 		good, bad string
 		between   int
-		most      int // explored at most
+		most      int // greatest number of releases that may be explored
 	}{
 		{"the second", 1, nil, "v1.0.0", "v1.1.0", 0, 7},
 		{"one in the middle", 13, nil, "v1.12.0", "v1.13.0", 0, 7},

@@ -38,7 +38,7 @@ func TestServerPlanned(t *testing.T) {
 	}
 }
 
-// withServer returns an answer about a server, after the cells.
+// withServer returns an answer about the given cells, followed by the cell of a server.
 func withServer(cells ...Cell) *Crashes {
 	c := some()
 	server := Cell{Driver: "rqlite", Own: true, Settings: driver.Settings{"pool_size": "1"}, InForce: driver.Settings{"queued_writes": "off"},
@@ -50,7 +50,8 @@ func withServer(cells ...Cell) *Crashes {
 	return c
 }
 
-// TestServerWords checks that an answer about a server claims nothing of what was not explored.
+// TestServerWords checks that an answer about a server claims nothing about faults that were not
+// explored.
 func TestServerWords(t *testing.T) {
 	show := func(c *Crashes) string {
 		var b strings.Builder

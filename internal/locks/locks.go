@@ -27,8 +27,8 @@ type Locks struct {
 //
 // Choices are compared by the geometric mean over the drivers: the mean of the rate or, if the mix
 // is paced, of the 99th percentile of the latency. Best is nil if every choice had lock errors or
-// endless waits on some driver. Gain is nil if Best is Today, and Calmer is nil if Calm is
-// Today. Both are nil if Today is nil or had such errors.
+// endless waits on some driver. Gain is nil if Best is Today, and Calmer is nil if Calm is Today.
+// Gain and Calmer are also nil if Today is nil, or had lock errors or endless waits on some driver.
 type LockedMix struct {
 	stats.TableName
 	Processes   int            `json:"processes"`         // number of processes over which the clients are spread

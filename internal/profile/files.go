@@ -44,8 +44,8 @@ type Files struct {
 	drivers []string
 }
 
-// FilesOf returns the files of a profile of drivers. dir is their directory. If dir is "", the
-// directory is profile-WORKLOAD-PHASE.
+// FilesOf returns the files of a profile of drivers. The parameter "dir" is their directory. If it
+// is "", the directory is profile-WORKLOAD-PHASE.
 func FilesOf(dir, workload, phase string, drivers []string) *Files {
 	if dir == "" {
 		dir = fmt.Sprintf("profile-%s-%s", fileName(workload), fileName(phase))

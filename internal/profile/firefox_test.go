@@ -86,8 +86,8 @@ func sameLengths(t *testing.T, name string, table any) {
 	}
 }
 
-// TestFirefox checks that a profile for the Firefox Profiler has a thread for each driver, that each
-// index is one of the table that it refers to, and that stacks and weights are those of the profile.
+// TestFirefox checks a profile for the Firefox Profiler. It must have a thread for each driver, and
+// the profile's stacks and weights. Each index must be valid in the table to which it refers.
 func TestFirefox(t *testing.T) {
 	run := &result.Run{Started: time.UnixMilli(1e12), Profiles: &result.Profiles{Phase: "query"}}
 	for i, name := range []string{"mattn", "modernc"} {

@@ -21,9 +21,10 @@ import (
 // spent matches the line with which run says where its time went.
 var spent = regexp.MustCompile(`This took (\S+): (\S+) of downloads before anything could be built, (\S+) of builds, (\S+) of measuring\.`)
 
-// BenchmarkFirstAnswer measures how long somebody waits who has just installed sqlite3perf, and has none of what
-// its workers are built from: until the first answer, and until all drivers are measured. It downloads and
-// compiles everything. TEST_TOOL can name the executable of another version, and TEST_FLAGS has flags of run.
+// BenchmarkFirstAnswer measures how long a user waits after installing sqlite3perf, until the first
+// answer and until all drivers are measured. The user has none of the modules from which workers
+// are built, so everything is downloaded and compiled. TEST_TOOL can name the executable of another
+// version, and TEST_FLAGS has flags of run.
 func BenchmarkFirstAnswer(b *testing.B) {
 	tool := os.Getenv("TEST_TOOL")
 	if tool == "" {
@@ -47,8 +48,8 @@ func BenchmarkFirstAnswer(b *testing.B) {
 	}
 }
 
-// follow logs what appears on a terminal, and reports when the first answer and the last one appeared, and what the
-// command said about where the time went.
+// follow logs what appears on a terminal. It reports when the first and the last answer appeared,
+// and how the command says that it spent the time.
 func follow(b *testing.B, terminal *os.File) {
 	b.Helper()
 	lines := bufio.NewScanner(terminal)

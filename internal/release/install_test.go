@@ -13,15 +13,15 @@ import (
 
 const ours = "github.com/sqlite3perf/sqlite3perf"
 
-// user is somebody with an empty home directory, for whom a release has been published.
+// user is a user of a published release, with an empty home directory.
 type user struct {
 	dir string
 	env []string
 }
 
-// newUser returns a user who gets modules from the proxy, and other modules from where this machine gets them.
-// If TEST_FRESH is set, as by make release-check, the user downloads and compiles everything. Otherwise this
-// machine's caches save the time.
+// newUser returns a user who gets the release's modules from the given proxy, and other modules
+// from this machine's usual proxies. If TEST_FRESH is set, as by make release-check, the user
+// downloads and compiles everything. Otherwise this machine's caches save the time.
 func newUser(t *testing.T, proxy string) user {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOPROXY", "GOMODCACHE", "GOCACHE").Output()
@@ -61,7 +61,7 @@ func copyFiles(t *testing.T, from, to string) {
 	for name := range strings.SplitSeq(strings.Trim(list, "\x00"), "\x00") {
 		data, err := os.ReadFile(filepath.Join(from, name))
 		if os.IsNotExist(err) {
-			continue // deleted, and not committed
+			continue // the file was deleted, but that is not committed yet
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -70,8 +70,9 @@ func copyFiles(t *testing.T, from, to string) {
 	}
 }
 
-// TestSoakRelease releases this source tree, and uses the release as its users do: it installs the command,
-// measures two drivers with it, records an application that got package record, and replays the recording.
+// TestSoakRelease releases this source tree, and uses the release as its users do: it installs the
+// command, measures two drivers with it, records an application that uses package record, and
+// replays the recording.
 func TestSoakRelease(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -127,7 +128,8 @@ func TestSoakRelease(t *testing.T) {
 	}
 }
 
-// published removes what the example's go.mod has because package record was not published.
+// published removes from the example's go.mod the directives that are needed only until package
+// record is published.
 func published(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -16,15 +16,16 @@ import (
 
 var update = flag.Bool("update", false, "write bin/manual/LICENSES, the licenses of what the executable is linked from")
 
-// permissive are words of the licenses that allow everybody to link and to pass on what was linked, as long as
-// the license itself is passed on.
+// permissive matches licenses that allow everybody to link the code and to distribute the result,
+// if the license is distributed with it.
 var permissive = regexp.MustCompile(`Permission is hereby granted, free of charge, to any person|` + // MIT
 	`Redistribution and use in source and binary forms|` + // BSD
 	`Apache License\s+Version 2\.0|` +
 	`Permission to use, copy, modify, and/or distribute this software for any`) // ISC
 
-// TestLicenses checks the license of every module that the command is linked from, on the platforms of a release.
-// With -update it writes their texts to a file, which the files of a release contain.
+// TestLicenses checks the license of every module that is linked into the command, on the platforms
+// of a release. With -update it writes the texts of the licenses to a file that is part of each
+// release.
 func TestLicenses(t *testing.T) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

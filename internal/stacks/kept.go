@@ -47,7 +47,7 @@ func (k *keeper) keep(list []Stack) []result.Stack {
 	var at distinct.Index[string] // the index of each stack in out
 	for _, s := range list {
 		if s.Samples < 0 || s.Value < 0 {
-			continue // its memory was allocated before the phase
+			continue // a negative number means memory that was allocated before the phase
 		}
 		inner := s.Frames[:min(len(s.Frames), k.depth)]
 		k.shortened = k.shortened || len(inner) < len(s.Frames)

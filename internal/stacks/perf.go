@@ -62,8 +62,8 @@ func ReadPerf(r io.Reader, clock []protocol.Stretch) ([]Stack, error) {
 	return list, lines.Err()
 }
 
-// perfTime returns the time of a sample in nanoseconds. line is the first line of the sample, which
-// has the number of a thread, and seconds followed by a colon.
+// perfTime returns the time of a sample in nanoseconds. The parameter "line" is the first line of
+// the sample. It has the number of a thread, and seconds followed by a colon.
 func perfTime(line string) (int64, error) {
 	fields := strings.Fields(line)
 	if len(fields) >= 2 {

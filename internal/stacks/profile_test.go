@@ -68,8 +68,8 @@ func TestReadPerf(t *testing.T) {
 	}
 }
 
-// goProfile returns a profile of functions. values has, by the function's name, the number of samples
-// and the nanoseconds. Each function has its own stack.
+// goProfile returns a profile of functions. The parameter "values" has, by the function's name, the
+// number of samples and the nanoseconds. Each function has its own stack.
 func goProfile(t *testing.T, values map[string][]int64) []byte {
 	t.Helper()
 	p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}}

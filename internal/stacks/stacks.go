@@ -38,7 +38,7 @@ type Recording struct {
 	Perf   []Stack
 }
 
-// Stacks returns the stacks of CPU samples: those of perf or, if perf was not used, those of Go's
+// Stacks returns the stacks of CPU samples. They are from perf or, if perf was not used, from Go's
 // profiler, which sees fewer functions.
 func (r *Recording) Stacks() []Stack {
 	if len(r.Perf) > 0 {

@@ -19,9 +19,9 @@ type workCell struct {
 }
 
 // AlternativesOf returns the n alternatives of a run. The run must list the cases of the first
-// alternative, then those of the second, and so on. Only the phase with the given name counts; ""
-// means all phases. Phases that are too short to compare alternatives count only if all phases are
-// too short.
+// alternative, then the cases of the second, and so on. Only the phase with the given name counts;
+// "" means all phases. Phases that are too short to compare alternatives count only if all phases
+// are too short.
 func AlternativesOf(run *result.Run, n int, phase string) *Alternatives {
 	outcomes := (&Analysis{Run: run}).judgeCases()
 	each := len(outcomes) / n

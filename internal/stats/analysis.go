@@ -57,8 +57,8 @@ type Outcome struct {
 
 	Warnings []result.Warning // about the case and its trials
 
-	// LeftAfter is set if a search for settings dropped the case early. Then it is the last round
-	// in which the case was measured. Otherwise it is 0.
+	// LeftAfter is the last round in which the case was measured, if a search for settings dropped
+	// the case early. Otherwise it is 0.
 	LeftAfter int
 
 	// As is the name of the row in tables whose rows differ in more than the driver. In other
@@ -79,8 +79,8 @@ func (a *Analysis) Complete() bool {
 	return !slices.ContainsFunc(a.Outcomes(), func(o *Outcome) bool { return o.Status != result.OK })
 }
 
-// Analyze judges a run: it compares and ranks the drivers. Ratios are relative to the driver
-// named floor.
+// Analyze judges a run: it compares and ranks the drivers. The parameter "floor" is the name of the
+// driver that ratios are relative to.
 func Analyze(run *result.Run, floor string) *Analysis {
 	a := Preview(run, floor)
 	families := [][]Pair{nil}
@@ -108,9 +108,10 @@ func (a *Analysis) CompareFamilies(families ...[][]Point) [][]Pair {
 	return pairs
 }
 
-// Preview puts the samples of a run into tables, with medians, ratios to the driver named floor,
-// and intervals. It is much faster than [Analyze], because it does not compare the drivers' times.
-// So no cell has a rank. It suits a run that is still being measured.
+// Preview puts the samples of a run into tables, with medians, ratios and intervals. The parameter
+// "floor" is the name of the driver that ratios are relative to. Preview is much faster than
+// [Analyze], because it does not compare the drivers' times. So no cell has a rank. It suits a run
+// that is still being measured.
 func Preview(run *result.Run, floor string) *Analysis {
 	confidence := Confidence
 	if run.Precision > 0 && run.Stopped != result.StoppedRounds { // the run measured cases until their intervals were narrow

@@ -77,7 +77,7 @@ func TestStatusOfCase(t *testing.T) {
 	set(2, 3, result.Failed, "first")
 	set(3, 1, result.Failed, "crash")
 	set(3, 2, result.Refused, "setting")
-	set(3, 6, result.Wrong, "rows") // worse than the earlier statuses
+	set(3, 6, result.Wrong, "rows") // this status is worse than those of the earlier trials
 	set(4, 1, result.Failed, "crash")
 	set(4, 2, result.Refused, "setting")
 	l.trial(5, 1).Status = "odd"
@@ -266,11 +266,11 @@ func TestTableOrderAndBase(t *testing.T) {
 	if _, base, isFloor = order("broken"); base != "fast" || isFloor { // a driver without figures is not a floor
 		t.Errorf("base %s, floor %v", base, isFloor)
 	}
-	l.run.Cases[0].Driver = "native@v1" // the run's first one, though not the fastest
+	l.run.Cases[0].Driver = "native@v1" // the first version of native in the run, though not the fastest
 	if _, base, isFloor = order("native"); base != "native@v1" || !isFloor {
 		t.Errorf("of two versions, base %s, floor %v", base, isFloor)
 	}
-	l.run.Cases[1].Driver = "native" // preferred to any version
+	l.run.Cases[1].Driver = "native" // this name is preferred to names with a version
 	if _, base, isFloor = order("native"); base != "native" || !isFloor {
 		t.Errorf("beside a version, base %s, floor %v", base, isFloor)
 	}
@@ -314,8 +314,8 @@ func TestOverall(t *testing.T) {
 	if o.Base != "native" || !o.IsFloor {
 		t.Errorf("base %s, floor %v", o.Base, o.IsFloor)
 	}
-	// python has figures in 1 of 3 tables, so it is left out. rare lacks the table "b z", so this
-	// table is left out for all drivers.
+	// The driver python has figures in 1 of 3 tables, so it is left out. The driver rare has no
+	// figures in the table "b z", so this table is left out for all drivers.
 	if d := cmp.Diff([]stats.LeftOut{{Driver: "python", Code: stats.FewFigures, Figures: 1, Tables: 3}}, o.Absent); d != "" {
 		t.Error(d)
 	}

@@ -46,11 +46,11 @@ const (
 // parts is greatest, provided that almost no other order of the values can be divided as clearly.
 // Then it divides each part in the same way. It assumes no distribution.
 //
-// The machine may drift from run to run. Then values are not independent, and a wandering level
-// looks like a step. So the other orders of the values imitate three kinds of noise: independent
-// values, an autoregression and 1/f noise. For the latter two, the dependence of successive values
-// is measured after the series' levels (three at most) are subtracted. The upper confidence bound
-// of that dependence is used. About two dozen values are necessary to find anything.
+// If the machine drifts from run to run, values are not independent, and a wandering level looks
+// like a step. So the other orders of the values imitate three kinds of noise: independent values,
+// an autoregression and 1/f noise. For the latter two, the dependence of successive values is
+// measured after the series' levels (three at most) are subtracted. The upper confidence bound of
+// that dependence is used. About two dozen values are necessary to find anything.
 //
 // Changes compares differences of values, so pass logarithms if ratios matter. The running time
 // grows with the square of the number of values.
@@ -157,7 +157,7 @@ func (n noise) strongest(count int, left float64) float64 {
 }
 
 // autoregression returns n values, each of which depends on the previous one. The correlation of
-// successive values is strength.
+// successive values is the parameter "strength".
 func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	x := make([]float64, n)
 	own := math.Sqrt(1 - strength*strength)

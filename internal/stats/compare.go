@@ -132,9 +132,9 @@ func (t Test) inverse() Test {
 	return t
 }
 
-// Ratios divides each point of a by the point of b in the same round. skipped is the number of
-// common rounds without a ratio, because b's value is zero. Rounds that only a or only b has are
-// ignored.
+// Ratios divides each point of a by the point of b in the same round. The result "skipped" is the
+// number of common rounds without a ratio, because b's value is zero. Rounds that only a or only b
+// has are ignored.
 func Ratios(a, b []Point) (ratios []Point, skipped int) {
 	base := make(map[int]float64, len(b))
 	for _, p := range b {
@@ -214,11 +214,11 @@ type Standing struct {
 	Floor  bool  // the set is the floor's
 }
 
-// Rank ranks n sets. The sets are in the order that [inOrder] returns, and pairs has the
-// comparisons that [CompareAll] returned. The function takesPart reports whether a set is compared.
-// The function "floor" reports whether a set belongs to the floor (see [Standing]). The floor has no
-// rank and beats no set, unless only sets of the floor are compared. Two sets that were not
-// compared are tied.
+// Rank ranks n sets. The sets are in the order that [inOrder] returns. The parameter "pairs" has
+// the comparisons that [CompareAll] returned. The function takesPart reports whether a set is
+// compared. The function "floor" reports whether a set belongs to the floor (see [Standing]). The
+// floor has no rank and beats no set, unless only sets of the floor are compared. Two sets that
+// were not compared are tied.
 func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	s := make([]Standing, n)
 	choices := false
@@ -254,9 +254,9 @@ func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	return s
 }
 
-// inOrder returns the indexes of n sets in the order of a table. The order is that of the
-// medians, except that a set always comes after the sets that are significantly lower. The
-// sets' medians must already be ascending.
+// inOrder returns the indexes of n sets in the order of a table. The sets are ordered by their
+// medians, but a set always comes after the sets that are significantly lower. The sets' medians
+// must already be ascending.
 func inOrder(n int, pairs []Pair) []int {
 	above := make([][]bool, n) // above[i][j]: set j must come before set i
 	left := make([]int, n)

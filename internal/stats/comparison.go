@@ -42,7 +42,7 @@ type Metric string
 // latency.
 const Time Metric = "time"
 
-// Metrics has [Time] and those entries of [result.Metrics] that can be compared.
+// Metrics has [Time] and the names of the entries of [result.Metrics] that can be compared.
 var Metrics = compared()
 
 func compared() []Metric {
@@ -112,13 +112,13 @@ type Compared struct {
 	Why           string   // explains the verdict Differing, and verdicts about operations that failed; "" for other verdicts
 	Failing       *Failing // nil if no operation of either side failed
 
-	// Ratio is the second side's time, or other metric, divided by the first side's. Its
-	// interval has a confidence of 99 %, corrected for the number of looks.
+	// Ratio is the second side's time, or other metric, divided by the first side's. Its interval
+	// has a confidence of 99 %, corrected for the number of looks (see [Look]).
 	Ratio Summary
 	PerOp bool // times are per operation, because the sides did different numbers of operations
 
 	// Means is the second side's mean divided by the first side's. Its interval, by Student's t,
-	// has the same confidence as that of Ratio. Occasional slow trials change the mean, but
+	// has the same confidence as the interval of Ratio. Occasional slow trials change the mean, but
 	// hardly change Ratio, which compares typical trials.
 	Means Summary
 
@@ -129,7 +129,7 @@ type Compared struct {
 	// between the shares of failed operations is within the margin.
 	FailAlike bool
 
-	P        float64 // p-value of the two-sided test, corrected for the number of looks
+	P        float64 // p-value of the two-sided test, corrected for the number of looks (see [Look])
 	Adjusted float64 // P, also corrected for the number of cells
 
 	// InRun is what the report of a run says about the two drivers in this cell. It is nil unless
@@ -276,7 +276,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	if factor := looking(a.Confidence); factor > 1 { // the run looked repeatedly, to decide which figures were settled
 		looks = func(int) float64 { return factor }
 	}
-	if a.Run.Compares == nil && a.Run.Search == nil { // in other runs, the report's tests are not corrected for looks
+	if a.Run.Compares == nil && a.Run.Search == nil { // in other runs, the tests of the report are not corrected for judging the run repeatedly
 		c.findInRun(a)
 	}
 	c.judge(looks)
@@ -286,7 +286,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	return c
 }
 
-// CompareRuns compares the cells that two runs have in common, by time. The parameter names has
+// CompareRuns compares the cells that two runs have in common, by time. The parameter "names" has
 // the names of the two runs. A margin of 0.02 is 2 %. If each run has only one driver, the two
 // drivers are compared, even if they differ.
 func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {
@@ -298,7 +298,7 @@ type Across struct {
 	Metric  Metric // cells whose samples lack the metric are left out
 	Names   [2]string
 	Margin  float64
-	Looks   bool // the second run was to end when the verdicts were clear
+	Looks   bool // true if the second run had to end when the verdicts were clear, so it was judged repeatedly
 	Changed bool // workloads with the same name are compared even if their contents differ
 }
 
@@ -351,7 +351,7 @@ func looked(by *result.Compares) func(rounds int) float64 {
 	return func(int) float64 { return 1 }
 }
 
-// judge compares the cells that have no verdict yet. The function looks comes from [looked].
+// judge compares the cells that have no verdict yet. The function "looks" comes from [looked].
 func (c *Comparison) judge(looks func(rounds int) float64) {
 	var tests []*Compared
 	var family []*float64 // p-values that are corrected together
@@ -456,9 +456,9 @@ func holm(family []*float64, pairs int) {
 }
 
 // mean returns the geometric mean of the ratios of all cells, over the rounds that all cells have.
-// It returns nil if there is no such round. The function confidence returns the confidence of the
-// interval for a number of rounds. Settled cells may not be measured in later rounds. Then only the
-// rounds before the first cell was settled count.
+// It returns nil if there is no such round. The function "confidence" returns the confidence of the
+// interval for a number of rounds. If settled cells were not measured any more, only the rounds
+// before the first cell was settled count.
 func mean(cells []*Compared, confidence func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

@@ -252,7 +252,7 @@ func TestSoakLooksKeepTheLevel(t *testing.T) {
 			wrong++
 		}
 	}
-	if wrong > runs*stats.Doubt*2 { // the share is hardly ever twice as large by chance
+	if wrong > runs*stats.Doubt*2 { // by chance alone, the share is hardly ever twice as large as Doubt
 		t.Errorf("%d of %d comparisons of equal sides have a false verdict", wrong, runs)
 	}
 }

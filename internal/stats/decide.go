@@ -74,7 +74,7 @@ func RoundsUntil(n int, factor float64) int {
 // margin, or excludes 1 even after the correction for the number of cells. It assumes that the
 // ratio stays the same, and that the interval shrinks with the square root of the number of rounds.
 // If only the means are unclear, it estimates the same for the interval of the means. The parameter
-// within is the logarithm of 1 plus the margin.
+// "within" is the logarithm of 1 plus the margin.
 func (x *Compared) more(within float64) int {
 	n := x.Ratio.N
 	if x.Typical {
@@ -95,8 +95,8 @@ func (x *Compared) more(within float64) int {
 }
 
 // moreUntil estimates how many rounds more than n are needed until an interval has shrunk by the
-// given factor. It assumes at least as many rounds in total as the parameter least. [MaxRounds]
-// means this many or more.
+// given factor. The result is for at least as many rounds in total as the parameter "least" says.
+// [MaxRounds] means this many or more.
 func (x *Compared) moreUntil(n, least int, factor float64) int {
 	total := RoundsUntil(n, factor)
 	if total == MaxRounds {
@@ -114,9 +114,9 @@ func (x *Compared) nextLook(n int) int {
 }
 
 // narrower returns the factor by which the interval of a ratio must shrink until it is within a
-// margin, or excludes 1. The parameter within is the logarithm of 1 plus the margin. The parameter
-// "level" is the interval's own level: 0.05 if its confidence is 95 %. The parameter "corrected" is
-// the level at which the interval must exclude 1.
+// margin, or excludes 1. The parameter "within" is the logarithm of 1 plus the margin. The
+// parameter "level" is the interval's own level: 0.05 if its confidence is 95 %. The parameter
+// "corrected" is the level at which the interval must exclude 1.
 func narrower(s Summary, within, level, corrected float64) float64 {
 	at, half := math.Abs(math.Log(s.Median)), (math.Log(s.Interval.High)-math.Log(s.Interval.Low))/2
 	factor := half * normalQuantile(corrected) / normalQuantile(level) / at

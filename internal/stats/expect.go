@@ -26,8 +26,8 @@ type Expected struct {
 	Summary Summary
 }
 
-// Counted reports whether the figure is one of those that workers count only with
-// [result.CountSyncs], and the case has this setting.
+// Counted reports whether workers count the figure only with the setting [result.CountSyncs], and
+// the case has this setting.
 func (x Expected) Counted() bool {
 	return result.IsAsked(x.Figure) && x.Case.Settings[result.CountSyncs] == "on"
 }

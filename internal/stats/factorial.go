@@ -27,7 +27,7 @@ type Factor struct {
 	Values []Variation
 
 	// Follows is true if the factor's value is determined by other factors. For example, the size
-	// of a pool follows from the number of clients. Such a factor has no effect of its own.
+	// of a pool follows from the number of clients. The effect of such a factor is not computed.
 	Follows bool
 }
 
@@ -111,9 +111,9 @@ func (a *Analysis) factorials() (list []*Factorial) {
 	return list
 }
 
-// fill finds the factors that differ between groups, and compares their values. search is true if
-// the run is part of a search for settings. Then the first group has the settings with which the
-// search started.
+// fill finds the factors that differ between groups, and compares their values. The parameter
+// "search" is true if the run is part of a search for settings. In that case, the first group has
+// the settings with which the search started.
 func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence float64) {
 	all := &Group{Workload: f.Workload}
 	f.Group = all

@@ -22,7 +22,7 @@ func crossed(drivers ...string) *result.Run {
 	return crossing([]string{"normal", "full"}, func(journal, sync string) float64 { return times[journal] * times[sync] }, drivers...)
 }
 
-// crossing returns a run of two settings. The function takes returns the time in seconds for a
+// crossing returns a run of two settings. The function "takes" returns the time in seconds for a
 // combination of their values.
 func crossing(syncs []string, takes func(journal, sync string) float64, drivers ...string) *result.Run {
 	r := rand.New(rand.NewPCG(3, 1))

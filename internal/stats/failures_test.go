@@ -11,8 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestExceeds compares p-values with an exact count: the share of all subsets of the differences to
-// value whose sum is at most zero. Rounding may make a p-value only greater, and not by much.
+// TestExceeds compares p-values with an exact count. Each difference is reduced by the parameter
+// "value". The p-value is the share of all subsets of these differences whose sum is at most zero.
+// Rounding may make a p-value only greater, and not by much.
 func TestExceeds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for range 200 {
@@ -57,7 +58,7 @@ func TestExceedsManyRounds(t *testing.T) {
 	}
 }
 
-// failingSides returns a run that compares two sides in one cell. The function failed returns how
+// failingSides returns a run that compares two sides in one cell. The function "failed" returns how
 // many operations of a side fail in a round.
 func failingSides(rounds int, failed func(side, round int) int64) *result.Run {
 	run := asked(made(1, 2, rounds, func(_, _, round int) float64 { return 1 + 0.001*float64(round%3) }), false)

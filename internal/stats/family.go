@@ -15,7 +15,7 @@ const maxClosed = 12
 // It uses the closed testing procedure: two sets differ significantly only if every subset that
 // contains both is found to be unequal. A subset is tested by Simes's inequality over its pairs.
 // There may be several groups of equal sets, so a subset of m sets is tested at m/k of the level
-// (Ryan 1960). If there are more than [maxClosed] sets, there are too many subsets. Then Holm's
+// (Ryan 1960). With more than [maxClosed] sets, there are too many subsets. In that case Holm's
 // procedure is used, which finds fewer differences.
 func adjustPairs(k int, pairs []Pair) {
 	for i := range pairs {
@@ -41,7 +41,7 @@ func adjustPairs(k int, pairs []Pair) {
 	}
 }
 
-// closedTesting corrects the field fine of all pairs of k sets.
+// closedTesting corrects the field "fine" of all pairs of k sets.
 func closedTesting(k int, pairs []Pair) {
 	fine := make([]float64, len(pairs))
 	for i, p := range pairs {

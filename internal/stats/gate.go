@@ -44,7 +44,7 @@ const (
 type Gate struct {
 	Baseline, Candidate string
 	Max                 float64 // 0.05: a candidate may need up to 5 % more
-	Strict              bool    // with NotExcluded the candidate does not pass either; this is the default
+	Strict              bool    // a candidate with the decision NotExcluded does not pass; this is the default
 	Cells               []*Gated
 	Alone               []string // cells that only one side has
 	Unlike              []Unlike // see [Comparison.Unlike]
@@ -65,7 +65,7 @@ type Gated struct {
 	*Compared
 	State State
 	Why   string    // explains GateTooFew, the verdict Differing and failed operations; for the verdict Bad, the cells of the two sides have the reason
-	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for looks and cells
+	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for the numbers of looks (see [Look]) and cells
 	Again *Compared // the second measurement; nil if there was none
 
 	Stored bool   // the baseline's samples are from an earlier run
@@ -76,7 +76,7 @@ type Gated struct {
 	// measurement excludes one, or both sides are the same build.
 	Excluded bool
 
-	more    float64 // P, corrected only for looks
+	more    float64 // P, corrected only for the number of looks
 	failing float64 // the p-value of Failing, corrected for looks and all of the gate's tests
 }
 
@@ -202,7 +202,7 @@ func (x *Compared) timeExcluded(most float64) bool {
 }
 
 // beyond reports whether the cell certainly exceeds the limit although fewer operations of the
-// candidate failed. Then more rounds would not help the candidate pass.
+// candidate failed. In that case, more rounds would not help the candidate pass.
 func (x *Compared) beyond(most float64) bool {
 	return x.Verdict == FailsLess && x.Settled() && x.Ratio.Interval != nil && x.Ratio.Interval.Low > 1+most
 }

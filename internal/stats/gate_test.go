@@ -112,7 +112,7 @@ func TestGateStatuses(t *testing.T) {
 }
 
 // TestGateCountsOneFault checks that a gate shows a wrong trial in only one of the cells of its
-// phases. That is the cell of the wrong phase or, if that phase is not timed, the first cell.
+// phases. It must be the cell of the wrong phase or, if that phase is not timed, the first cell.
 func TestGateCountsOneFault(t *testing.T) {
 	for fault, want := range map[string]string{"query": "query", "verify": "insert", "": "insert query update"} {
 		a := sides(5, 0.01, 1)
@@ -416,7 +416,7 @@ func TestGateExpectations(t *testing.T) {
 		for i := range run.Cases {
 			run.Cases[i].Expects = []result.Expectation{{Phase: "p", Figure: c.figure, Bound: c.bound}}
 		}
-		run.Cases[0].Expects[0].Bound = 0 // the baseline's is not judged
+		run.Cases[0].Expects[0].Bound = 0 // the expectation of the baseline is not judged
 		a := stats.Analyze(run, "")
 		g := stats.NewGate(0.05, stats.CompareRun(a))
 		g.Expected = a.ExpectationsOfSecond()

@@ -17,7 +17,8 @@ func Look(n int) bool {
 }
 
 // spent returns the factor that corrects p-values for the looks up to n rounds. If Look(n) is
-// false, the run ended after n rounds for another reason. Then its end counts as one more look.
+// false, the run ended after n rounds for another reason. In that case, its end counts as one more
+// look.
 func spent(n int) float64 {
 	k := 0
 	for i := 1; i <= n; i++ {

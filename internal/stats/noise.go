@@ -11,7 +11,7 @@ import (
 type Noise struct {
 	Median      float64   // median of the values of both cases
 	Least, Most float64   // the least and the greatest value, divided by Median
-	Ratios      []float64 // one case's time divided by the other's, for each round
+	Ratios      []float64 // the first case's time divided by the second case's time, for each round
 
 	// Half is the median of the differences between the two cases within a round, and Widest is the
 	// greatest difference. 0.02 means that one of the cases, no matter which, took 2 % longer.

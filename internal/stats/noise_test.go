@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// equal returns the times of two equal cases in each round. The times vary by the parameter spread,
-// and the machine's speed varies from round to round.
+// equal returns the times of two equal cases in each round. The times vary by the parameter
+// "spread", and the machine's speed varies from round to round.
 func equal(rounds int, spread float64, random *rand.Rand) (a, b []stats.Point) {
 	for r := range rounds {
 		speed := 1 + random.Float64()/2

@@ -245,8 +245,8 @@ func byRound(sets ...[]Point) (rounds []int, rows [][]float64) {
 	return rounds, rows
 }
 
-// GeoMean returns the geometric mean of values, none of which is negative. It is zero if any
-// value is zero.
+// GeoMean returns the geometric mean of values, which must not be negative. It is zero if any value
+// is zero.
 func GeoMean(values []float64) float64 {
 	if slices.Contains(values, 0) {
 		return 0

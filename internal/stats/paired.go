@@ -76,7 +76,7 @@ func walshAverages(d []float64) []float64 {
 // signedRank is the two-sided Wilcoxon signed-rank test of whether differences are symmetric about
 // 0. The rank sum of the positive differences is the number of Walsh averages above 0 (Tukey 1949).
 // A Walsh average is the mean of two differences, or a single difference. An average of exactly 0
-// counts for neither side, so ties and zeros can only make p greater. The result sign is 1 if the
+// counts for neither side, so ties and zeros can only make p greater. The result "sign" is 1 if the
 // differences are mostly above 0, -1 if they are mostly below 0, and 0 otherwise.
 func signedRank(d []float64) (p float64, sign int) {
 	if len(d) == 0 {

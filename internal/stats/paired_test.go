@@ -17,8 +17,8 @@ func all(sets [][]stats.Point) func(int) bool {
 	return func(i int) bool { return len(sets[i]) >= stats.MinSamples }
 }
 
-// noisy returns one sample for each round. The samples vary by spread around a center, and each is
-// multiplied by the factor of its round.
+// noisy returns one sample for each round. The samples vary around the parameter "center", by the
+// parameter "spread". Each sample is multiplied by the factor of its round.
 func noisy(r *rand.Rand, rounds []float64, center, spread float64) []stats.Point {
 	var p []stats.Point
 	for i, f := range rounds {

@@ -102,9 +102,9 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// Before a case is settled, the ratios of the summary must be summaryFactor times as precise as
-// other figures. There are two reasons: the recommendation of a driver depends on these ratios, and
-// they use only rounds in which all cells were measured.
+// summaryFactor says how many times more precise than other figures the ratios of the summary must
+// be, before a case is settled. There are two reasons: the recommendation of a driver depends on
+// these ratios, and they use only rounds in which all cells were measured.
 const summaryFactor = 2
 
 // typicalPart is the part of the precision that half of the figures should reach. Otherwise most
@@ -125,7 +125,7 @@ func settled(list []Figure, precision float64) int {
 //
 // The function judges all cases each time. After rounds for which [settlingLook] is false, it
 // judges nothing and its result "judged" is false. If another driver becomes the base of a table,
-// the ratios change. Then a case that was settled before may need further trials.
+// the ratios change. So a case that was settled before may need further trials.
 func UntilSettled(floor string, precision float64) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		if !settlingLook(round) {

@@ -10,7 +10,7 @@ import (
 )
 
 // settling simulates a run in which a case is no longer measured when it is settled. The function
-// time returns the time of a phase in a round, in seconds.
+// "time" returns the time of a phase in a round, in seconds.
 type settling struct {
 	run     *result.Run
 	time    func(id int, phase string, round int) float64
@@ -92,7 +92,7 @@ func TestUntilSettled(t *testing.T) {
 			func(id int, phase string, round int) float64 {
 				swing := []float64{0, 0.01, 0.04, 0.04}[id-1] * float64(round%2*2-1)
 				if phase == "query" {
-					swing = -swing // the summary does not vary
+					swing = -swing // the two phases vary in opposite directions, so the summary does not vary
 				}
 				return 1 + swing
 			}, map[int]int{1: 20, 2: 6, 3: 20, 4: 20}},

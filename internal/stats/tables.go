@@ -22,7 +22,7 @@ type Table struct {
 	PerOp bool // times are divided by the number of operations, because the cells have different numbers of operations
 
 	base       string  // name of the driver that ratios are relative to, if it has figures; "": the fastest
-	floor      string  // the driver that is the floor; "" if the floor has no figures
+	floor      string  // name of the floor, the driver that is no choice, such as plain C; "" if it has no figures
 	confidence float64 // confidence of the intervals
 }
 

@@ -60,10 +60,10 @@ func sharedKey(c *result.Case, kind driver.Kind) string {
 	return groupKey(&own)
 }
 
-// shareOutcomes adds to the field shared of each group the outcomes of other groups that are valid
-// in it too. For example, two groups may differ only in settings that do not apply to a driver.
-// Then the driver was measured in one of the groups, and its results would be the same in the
-// other.
+// shareOutcomes sets the field "shared" of each group to the outcomes of other groups that are also
+// valid for this group. For example, two groups may differ only in settings that do not apply to a
+// driver. In that case, the driver was measured in one of the groups, and its results would be the
+// same in the other group.
 func (a *Analysis) shareOutcomes() {
 	sharing := map[string][]*Outcome{}
 	for _, o := range a.Outcomes() {

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// made returns a run with some tables, drivers and rounds. The function seconds returns the time
+// made returns a run with some tables, drivers and rounds. The function "seconds" returns the time
 // of each sample.
 func made(tables, drivers, rounds int, seconds func(table, driver, round int) float64) *result.Run {
 	run := &result.Run{}
@@ -162,8 +162,9 @@ func TestOneDifferenceInFewRounds(t *testing.T) {
 	}
 }
 
-// failing analyzes a run of two workloads. The parameter shares has, for each driver, the share of
-// its operations that fail in the first workload. The greater the share, the faster the driver is.
+// failing analyzes a run of two workloads. The parameter "shares" has, for each driver, the share
+// of its operations that fail in the first workload. The greater the share, the faster the driver
+// is.
 func failing(shares ...float64) *stats.Analysis {
 	r := rand.New(rand.NewPCG(1, 9))
 	run := made(2, len(shares), 8, func(_, d, _ int) float64 { return (1 - shares[d]/2) * math.Exp(0.01*r.NormFloat64()) })
@@ -242,7 +243,7 @@ func BenchmarkAnalyze(b *testing.B) {
 }
 
 // TestCompareFamilies checks that figures computed from a run are compared like its tables. The
-// p-values must be corrected for all of the figures, and for the looks at the run.
+// p-values must be corrected for all of the figures, and for judging the run repeatedly.
 func TestCompareFamilies(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	family := func(rounds, sets int, slower float64) (list [][]stats.Point) {

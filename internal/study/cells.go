@@ -123,8 +123,8 @@ var (
 	lateness = ofLoad("lateness", "ms", func(_ *result.Sample, l *result.Load) float64 { return float64(l.LateP99NS) / 1e6 })
 )
 
-// percentile returns a measure for a percentile of a sample's latencies, in milliseconds. A sample
-// may have several kinds of operations; then the greatest of their percentiles counts.
+// percentile returns a measure for a percentile of a sample's latencies, in milliseconds. If a
+// sample has several kinds of operations, the greatest of their percentiles counts.
 func percentile(name string, of func(*latency.Summary) int64) measure {
 	return measure{name, "ms", func(s *result.Sample) float64 {
 		var worst int64
@@ -177,8 +177,8 @@ func newCells(a *stats.Analysis, share float64) *cells {
 }
 
 // driversOf returns the drivers of a workload's table. First come the drivers in the parameter
-// "first", even if they were not measured. If they were, they have the names that the run uses.
-// Then come the other drivers that were to be measured, in the order of the run.
+// "first", even if they were not measured. If the run has another name for such a driver, this name
+// is returned. After them come the other drivers that were to be measured, in the order of the run.
 func (c *cells) driversOf(workload string, first ...string) []string {
 	var own []string
 	for i := range c.run.Cases {
@@ -220,8 +220,9 @@ func (c *cells) values(workload, parameter string) []int64 {
 	return slices.Compact(list)
 }
 
-// nth returns the n-th smallest value of a parameter in the run, counted from 0. A negative n
-// counts from the largest value, which is -1. ok is false if the run has no such value.
+// nth returns the n-th smallest value of a parameter in the run, counted from 0. If n is negative,
+// it counts from the largest value: -1 is the largest, -2 the next one. ok is false if the run has
+// no such value.
 func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	v := c.values(workload, parameter)
 	if n < 0 {

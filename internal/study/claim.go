@@ -33,7 +33,7 @@ type comparison struct {
 	atMost  float64 // 0 means no bound, but for a count without atLeast it means at most 0
 	count   bool    // x is a count, added over all trials
 
-	// If x is nil, the figure is in the field value, because it is not computed from samples of
+	// If x is nil, the figure is in the field "value", because it is not computed from samples of
 	// cells. The field "why" gives the reason if there is no figure, or if the figure cannot be
 	// judged. In the latter case, the field "needs" says which further rounds may decide the
 	// comparison.

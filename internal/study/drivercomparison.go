@@ -59,7 +59,7 @@ var driverComparison = &Study{
 // phase's name in the study.
 type comparisonPart struct {
 	workload, phase, published string
-	n                          int64 // value of the parameter n; 0 if the workload has no such parameter
+	n                          int64 // value of the parameter "n"; 0 if the workload has no such parameter
 }
 
 func (p comparisonPart) key(driver string) key {
@@ -76,8 +76,8 @@ func comparisonParts(workload string, n ...int64) []comparisonPart {
 	})
 }
 
-// The phases, grouped as the claims group them. The measurement of 2023 did not have the
-// workload real.
+// The phases, grouped as the claims group them. The measurement of 2023 did not have the workload
+// "real".
 var (
 	comparisonInserting    = []comparisonPart{{"simple", "insert", "insert", 0}, {"complex", "insert", "insert", 0}}
 	comparisonAlone        = append([]comparisonPart{{"simple", "query", "query", 0}, {"complex", "query", "query", 0}}, comparisonParts("many", 10, 100, 1000)...)
@@ -205,8 +205,9 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 	return n, true
 }
 
-// majority finds which further rounds may decide how many of the phases in ties a driver wins: more
-// than the parameter "most", or not. The driver is tied for first place in all of these phases.
+// majority finds which further rounds may decide whether a driver wins enough phases. The parameter
+// "ties" has an element for each phase in which the driver is tied for first place. The driver wins
+// enough phases if it wins more than "most" of them.
 func majority(ties []need, most int) need {
 	var won, lost []need
 	for _, n := range ties {

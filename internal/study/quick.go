@@ -35,8 +35,9 @@ const (
 	longest  = 500 * time.Millisecond
 )
 
-// once reports whether the quick form measures a case only once. That is so if the duration of its phase
-// is above longest: such phases only count rare events, such as lock errors.
+// once reports whether the quick form measures a case only once. That is so if the duration of its
+// phase is above the constant [longest], because such phases only count rare events, such as lock
+// errors.
 func once(c *result.Case) bool {
 	return c.Scale == workload.Quick && c.Parameters[duration] > longest.Milliseconds()
 }

@@ -141,9 +141,9 @@ func quick(t *testing.T, s *study.Study, drivers []build.Ref) []*lab.Case {
 	return cases
 }
 
-// quietly simulates the quick form of a study on a machine. The times of trials vary by the fraction in the
-// parameter "varies", and the times of rounds by a tenth. The function takes returns the time of a phase in
-// ms. A round takes as long as its trials together.
+// quietly simulates the quick form of a study on a machine. The times of trials vary by the
+// fraction in the parameter "varies", and the times of rounds by a tenth. The function "takes"
+// returns the time of a phase in ms. A round takes as long as its trials together.
 func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase string) float64, varies float64, seed uint64) *result.Run {
 	run := &result.Run{ID: 1, Scale: "quick", Machine: result.Machine{Cores: 2}, Study: &result.Study{Name: s.Name, Looks: true}}
 	for _, c := range cases {

@@ -90,7 +90,7 @@ type column struct {
 	of    statistic
 }
 
-// table is a table with a row for each of some cells. Its published columns come first.
+// table is a table with one row for each cell. Its published columns come first.
 type table struct {
 	report.StudyTable
 	cells *cells

@@ -32,7 +32,7 @@ type Study struct {
 	Asks      string // the question that the study answers, in one line
 	Published string // describes the published figures, such as their unit, rounds or dates
 
-	// Rounds is the number of rounds at scales other than quick, unless the user gives a time.
+	// Rounds is the number of rounds at scales other than "quick", unless the user gives a time.
 	Rounds int
 
 	// Extra has drivers that the study measured but that are optional here. They are measured only
@@ -64,8 +64,8 @@ type leg struct {
 	settings   map[string]string
 
 	// fewer is for drivers without published figures, if the quick form would take too long. It has
-	// values that replace those of quick. If the list of a parameter is empty, these drivers are
-	// not measured in the leg.
+	// values that replace the values in the field "quick". If the list of a parameter is empty,
+	// these drivers are not measured in the leg.
 	fewer map[string][]int64
 
 	bench string // table to verify in a separate process, as the command bench does; "" for none

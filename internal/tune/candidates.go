@@ -35,14 +35,14 @@ func (s *Search) grid() int {
 			}
 		}
 		if len(all) > 1<<16 {
-			return len(all) // a number so great need not be exact
+			return len(all) // the exact number does not matter if it is so great
 		}
 	}
 	return len(slices.DeleteFunc(all, func(c driver.Settings) bool { return !s.allowed(c) || len(s.normal(c)) < len(c) }))
 }
 
-// normal returns changes without settings that have no effect: those whose value is in force
-// anyway, and those that depend on another setting that is missing.
+// normal returns changes without settings that have no effect. A setting has no effect if its value
+// is in force anyway, or if it depends on another setting that is missing.
 func (s *Search) normal(changes driver.Settings) driver.Settings {
 	c := driver.Settings{}.With(changes)
 	for name, v := range changes {

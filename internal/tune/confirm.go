@@ -153,8 +153,8 @@ func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	}
 }
 
-// difference compares two choices of settings, "from" and "to". It returns those values of "to" that are
-// different. For a setting that only "from" has, it returns the value "".
+// difference compares two choices of settings, "from" and "to". It returns the values of "to" that
+// differ from the values of "from". For a setting that only "from" has, it returns the value "".
 func difference(from, to driver.Settings) driver.Settings {
 	d := driver.Settings{}
 	for name := range from.With(to) {
@@ -165,9 +165,9 @@ func difference(from, to driver.Settings) driver.Settings {
 	return d
 }
 
-// judge sets the results of the steps, and those fields of f that describe the confirmation. It computes them
-// from a, the analysis of the run that measured the steps. It returns how many steps, apart from safer ones,
-// are not worth setting.
+// judge sets the results of the steps, and the fields of f that describe the confirmation. It
+// computes them from a, the analysis of the run that measured the steps. It returns how many steps,
+// apart from safer ones, are not worth setting.
 func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), f.Phase)
 	level := 1 - stats.Alpha/float64(tests)

@@ -46,10 +46,10 @@ type Step struct {
 	CanLose string             `json:"can_lose"`          // Loss in words; set only in JSON
 	Verdict string             `json:"verdict,omitempty"` // set only in JSON
 	Worth   bool               `json:"worth"`
-	Ratio   stats.Summary      `json:"ratio,omitzero"` // times of this step divided by those of the first step
-	Gain    stats.Summary      `json:"gain,omitzero"`  // times of this step divided by those of the step Before
+	Ratio   stats.Summary      `json:"ratio,omitzero"` // times of this step divided by the times of the first step
+	Gain    stats.Summary      `json:"gain,omitzero"`  // times of this step divided by the times of the step Before
 	Memory  float64            `json:"peak_rss_bytes,omitempty"`
-	Phases  []stats.PhaseRatio `json:"phases,omitempty"` // times of each phase divided by those of the first step
+	Phases  []stats.PhaseRatio `json:"phases,omitempty"` // times of each phase divided by the times in the first step
 
 	Loss       int  `json:"-"` // the worst loss that the step can cause, as a number that Search.Loss returns
 	Level      int  `json:"-"` // the loss that may be risked by the candidate to which this step leads

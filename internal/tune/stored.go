@@ -66,8 +66,8 @@ func (t Tuning) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionTune, keptVersion, k, runs...)
 }
 
-// Stored returns the answer that is stored with an analyzed run. The function load returns the analysis of
-// another run of the same store.
+// Stored returns the answer that is stored with an analyzed run. The function "load" returns the
+// analysis of another run of the same store.
 func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) (Tuning, error) {
 	k := kept{Finding: &Finding{}}
 	answer := own.Run.Answer

@@ -8,7 +8,8 @@
 // race finds are measured again, in trials that did not influence the choice. docs/methodology.md
 // says more.
 //
-// In this package, today's or the present settings are those in force with the workloads' own settings.
+// In this package, "today's settings" and "the present settings" are the settings in force if the
+// search changes nothing.
 package tune
 
 import (
@@ -40,7 +41,7 @@ type Search struct {
 	Space func(Situation) ([]Setting, []Skipped)
 
 	// Measure measures the candidates of a plan in one run. The cases of the first candidate come
-	// first in the run, then those of the second, and so on.
+	// first in the run, then the cases of the second, and so on.
 	Measure func(context.Context, Plan) (*stats.Analysis, error)
 
 	// Needs, if not nil, is called once the time of a trial is known, unless there is nothing to

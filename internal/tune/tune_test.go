@@ -153,7 +153,8 @@ func (l *landscape) search() (*tune.Finding, error) {
 	return s.Run(context.Background())
 }
 
-// choice returns the settings that a finding recommends if no more than level may be lost.
+// choice returns the settings that a finding recommends if the parameter "level" is the worst loss
+// that may be risked.
 func (l *landscape) choice(f *tune.Finding, level int) driver.Settings {
 	return l.today.With(f.Steps[f.Choice(level)].Changes)
 }
@@ -198,7 +199,8 @@ func hills(s driver.Settings) float64 {
 	return t
 }
 
-// best returns the least time of all combinations that lose no more than level.
+// best returns the least time of all combinations that risk no greater loss than the parameter
+// "level".
 func (l *landscape) best(level int) float64 {
 	values := map[string][]string{"journal_mode": {"delete", "truncate", "wal"}, "synchronous": {"full", "normal"}, "cache_size": {"-2000", "-16384", "-65536"},
 		"mmap_size": {"0", "268435456"}, "page_size": {"4096", "8192", "16384"}, "temp_store": {"default", "memory"}, "wal_autocheckpoint": {"250", "1000", "4000"}}
@@ -236,9 +238,9 @@ func (o off) String() string {
 	return fmt.Sprintf("%d of %d within 10 %%, %.3f on average, %.2f in the worst", within, len(o), sum/float64(len(o)), slices.Max(o))
 }
 
-// found runs searches on hills. The parameter noise is the standard deviation of a trial's time, as
-// a fraction of it. found returns how far the choices are from the best ones, for each loss, and
-// how many steps are wrongly called worth setting.
+// found runs searches on hills. The parameter "noise" is the standard deviation of a trial's time,
+// as a fraction of the time. The function returns how far the choices are from the best ones, for
+// each loss, and how many steps are wrongly called worth setting.
 func found(t *testing.T, noise float64) (levels map[int]off, wrong int) {
 	t.Helper()
 	levels = map[int]off{}

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
 
-// The functions below make operations. Each has a file whose number says which one it is.
+// The functions below make operations on files. The parameter "file" is the file's number.
 
 func create(file int, name string) trace.Op {
 	return trace.Op{Kind: trace.Create, File: file, Name: name}
@@ -43,10 +43,10 @@ func syncDir(name string) trace.Op { return trace.Op{Kind: trace.SyncDir, Name: 
 
 func acknowledge(n int) trace.Op { return trace.Op{Kind: trace.Acknowledge, Number: n} }
 
-// pages returns the content of pages, each of which has one byte repeated.
+// pages returns the content of several pages. Each page repeats one of the letters.
 func pages(letters string) string { return repeated(letters, 4096) }
 
-// sectors returns the content of sectors, each of which has one byte repeated.
+// sectors returns the content of several sectors. Each sector repeats one of the letters.
 func sectors(letters string) string { return repeated(letters, 512) }
 
 func repeated(letters string, size int) string {
@@ -57,8 +57,8 @@ func repeated(letters string, size int) string {
 	return b.String()
 }
 
-// words describes an image: of each file the name and, of each piece of its content, the repeated byte
-// (a dot for zero) and the number of bytes, in sectors if possible.
+// words describes an image. For each file it gives the name. For each piece of the file's content,
+// it gives the repeated byte (a dot for zero) and the number of bytes, in sectors if possible.
 func words(i Image) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(i)) {
@@ -109,7 +109,8 @@ func durableFile(file int, name, letters string) []trace.Op {
 
 func join(lists ...[]trace.Op) []trace.Op { return slices.Concat(lists...) }
 
-// TestStatesAtTheEnd compares all states after the last operation with those that each model allows.
+// TestStatesAtTheEnd compares all states after the last operation with the states that each model
+// allows.
 func TestStatesAtTheEnd(t *testing.T) {
 	old := durableFile(1, "a", "AA")
 	for _, c := range []struct {
@@ -146,7 +147,7 @@ func TestStatesAtTheEnd(t *testing.T) {
 	}
 }
 
-// allowed checks that a model allows exactly some states after the last operation.
+// allowed checks that a model allows exactly the wanted states after the last operation.
 func allowed(t *testing.T, m Model, ops []trace.Op, want []string) {
 	t.Helper()
 	states := statesOf(t, join([]trace.Op{acknowledge(0)}, ops), Options{Model: m, From: 1 << 30})
@@ -155,8 +156,7 @@ func allowed(t *testing.T, m Model, ops []trace.Op, want []string) {
 	}
 }
 
-// TestNamesAtTheEnd compares, for operations on names, the states after the last operation with those
-// that each model allows.
+// TestNamesAtTheEnd is like [TestStatesAtTheEnd], for operations on names.
 func TestNamesAtTheEnd(t *testing.T) {
 	two := []trace.Op{create(1, "a"), create(2, "b")}
 	journal := durableFile(1, "j", "J")
@@ -197,8 +197,8 @@ func TestNamesAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestFailedSync checks that the pages of a failed sync are lost, also in later syncs, until they are
-// written again. Programs read them nevertheless.
+// TestFailedSync checks that later syncs do not write the pages of a failed sync either, until a
+// program writes to these pages again. Programs must still read what they wrote before.
 func TestFailedSync(t *testing.T) {
 	failed := join(durableFile(1, "a", "AA"), []trace.Op{write(1, 0, sectors("B")), failedSync(1)})
 	for _, c := range []struct {
@@ -229,8 +229,8 @@ func TestFailedSync(t *testing.T) {
 	})
 }
 
-// TestSharedMemory checks that what is written by memory maps survives a kill, and that no -shm file is in
-// a state after a power failure.
+// TestSharedMemory checks that data written through memory maps survives a kill, and that states
+// after a power failure have no -shm file.
 func TestSharedMemory(t *testing.T) {
 	shared := trace.Op{Kind: trace.Map, File: 2, Data: []byte("MM")}
 	ops := join(durableFile(1, "a", "A"), []trace.Op{create(2, "a-shm"), truncate(2, 1), shared, write(2, 1, "N"), sync(2), syncDir(".")})

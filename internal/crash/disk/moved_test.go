@@ -14,8 +14,7 @@ func journalOf(super string) []byte {
 	return append(b, journalMagic...)
 }
 
-// TestMoved checks that the names in journals and super-journals follow a move, and that everything else
-// stays as it is.
+// TestMoved checks that Moved changes the names in journals and super-journals, and nothing else.
 func TestMoved(t *testing.T) {
 	torn := journalOf("/old/12/test.db-mj1")
 	torn[7] ^= 1

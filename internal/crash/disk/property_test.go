@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
 
-// maker makes a random trace. It keeps, in the simplest way, what each unit of each file ever was.
+// maker makes a random trace. It keeps all contents that each unit of each file ever had.
 type maker struct {
 	random  *rand.Rand
 	unit    int64
@@ -22,10 +22,10 @@ type maker struct {
 	content map[int][]byte // by the number of the file
 	ever    map[int]map[int64][][]byte
 	cuts    map[int][]int64 // sizes to which a file was truncated
-	synced  map[int]bool    // the last operation on the content was a sync
+	synced  map[int]bool    // true if the last operation on the file's content was a sync
 	names   map[string]int
-	owners  map[string][]int // all files that had a name
-	before  []string         // which names there were after each operation on names
+	owners  map[string][]int // all files that ever had a name
+	before  []string         // the names that existed after each operation on names
 }
 
 var possibleNames = []string{"a", "b", "x/a", "x/b", "a-shm"}
@@ -48,7 +48,7 @@ func (m *maker) step() {
 		}
 		o := write(file, int64(m.random.IntN(9000)), string(data))
 		if k < 3 {
-			o.Offset = o.Offset / 4096 * 4096 // as most writes of databases
+			o.Offset = o.Offset / 4096 * 4096 // begins at a page, as most writes of databases do
 		}
 		m.ops = append(m.ops, o)
 		if end := int(o.Offset) + len(data); len(data) > 0 && end > len(m.content[file]) {
@@ -81,7 +81,7 @@ func (m *maker) step() {
 	}
 }
 
-// changed keeps what the units of a file are now.
+// changed keeps the present content of a file's units.
 func (m *maker) changed(file int) {
 	m.synced[file] = false
 	for at := int64(0); at < int64(len(m.content[file])); at += m.unit {
@@ -115,7 +115,8 @@ func namesIn(list []string) string {
 	return strings.Join(slices.Sorted(slices.Values(list)), " ")
 }
 
-// wasThere reports whether a unit was ever so in a file: as after some write, or cut off at some size.
+// wasThere reports whether a unit of a file ever had the content u: after some write, or cut off by
+// a truncation.
 func (m *maker) wasThere(file int, at int64, u []byte) bool {
 	if bytes.Equal(u, make([]byte, len(u))) {
 		return true
@@ -180,7 +181,7 @@ func (m *maker) end(t *testing.T, o Options) (out []Image) {
 	return out
 }
 
-// property checks what must be true of all traces, with one random trace.
+// property checks, with one random trace, what must be true for all traces.
 func property(t *testing.T, seed uint64, model Model, faulty bool) {
 	t.Helper()
 	m := &maker{random: rand.New(rand.NewPCG(seed, 0)), unit: model.unit(), faulty: faulty, ops: []trace.Op{acknowledge(0)},
@@ -226,9 +227,10 @@ func property(t *testing.T, seed uint64, model Model, faulty bool) {
 	}
 }
 
-// FuzzStates checks random traces: each unit of each state is as it was at some time, files that were
-// synced are as programs saw them, a state has everything, and after a sync of everything there is only
-// this one. Pages that were lost because a sync failed make exceptions.
+// FuzzStates checks random traces. Each unit of each state must have a content that it had at some
+// time. Synced files must have the content that programs saw. One state must have all changes and,
+// after a sync of everything, must be the only state. Pages that were lost because a sync failed
+// are exceptions.
 func FuzzStates(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)

@@ -24,7 +24,7 @@ type State struct {
 type Options struct {
 	Model Model
 	Seed  uint64
-	Most  int // states at most, chosen at random; 0: no limit
+	Most  int // greatest number of states, 0 if there is no limit; if there are more states, some are chosen at random
 	From  int // only faults before this operation or a later one
 }
 
@@ -133,8 +133,9 @@ func boundariesOf(t *trace.Trace, from int) (list []int) {
 	return list
 }
 
-// mostBoundaries is how many operations are looked at for each wanted state. To tell states apart, all their
-// files are read, which would take too long for every operation of a long trace.
+// mostBoundaries is the greatest number of operations, for each wanted state, before which faults
+// are tried. To tell states apart, all of their files are read. In a long trace, that would take
+// too long for every operation.
 const mostBoundaries = 8
 
 // sampled chooses some operations of many, at random. The last one is always among them.

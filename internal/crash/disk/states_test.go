@@ -9,7 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
 
-// commits are transactions, each of which writes some pages of a file and syncs it.
+// commits returns the operations of n transactions. Each transaction writes some pages of a file
+// and syncs the file.
 func commits(n int) []trace.Op {
 	ops := []trace.Op{create(1, "a"), sync(1), syncDir("."), acknowledge(0)}
 	for i := range n {
@@ -38,8 +39,8 @@ func TestAcknowledged(t *testing.T) {
 	}
 }
 
-// TestBoundaries checks at which operations faults are, and that the boundary of a state is where a fault
-// leaves it.
+// TestBoundaries checks before which operations faults are tried, and that a state's boundary is
+// the operation before which the fault leaves this state.
 func TestBoundaries(t *testing.T) {
 	ops := []trace.Op{create(1, "a"), sync(1), acknowledge(0), write(1, 0, "x"), {Kind: trace.Map, File: 1}, sync(1), acknowledge(1)}
 	tr := &trace.Trace{Ops: ops}
@@ -100,7 +101,8 @@ func TestMost(t *testing.T) {
 	}
 }
 
-// TestSeed checks that the same seed gives the same states, and another one others.
+// TestSeed checks that the same seed gives the same states, and that another seed gives other
+// states.
 func TestSeed(t *testing.T) {
 	ops := commits(10)
 	for _, m := range []Model{Ordered, Posix} {
@@ -118,8 +120,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestExtremes checks that, of many waiting changes, the states with all, with none, and with one of them
-// missing are among the states.
+// TestExtremes checks the states after many waiting changes. There must be a state with all
+// changes, a state with none, and states with all changes but one.
 func TestExtremes(t *testing.T) {
 	ops := join([]trace.Op{acknowledge(0)}, durableFile(1, "a", "AAAAAA"), []trace.Op{write(1, 0, pages("BCDEFG"))})
 	for _, m := range []Model{Ordered, Posix} {
@@ -142,7 +144,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// TestVisitError checks that an error of visit ends States.
+// TestVisitError checks that States ends if the function "visit" returns an error.
 func TestVisitError(t *testing.T) {
 	stop, calls := errors.New("stop"), 0
 	err := States(&trace.Trace{Ops: commits(3)}, Options{Model: Ordered}, func(*State) error {
@@ -173,7 +175,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestSampled checks that only some operations of a long trace are looked at, the last one among them.
+// TestSampled checks that faults are tried only at some operations of a long trace, including the
+// last one.
 func TestSampled(t *testing.T) {
 	boundaries := make([]int, 5000)
 	for i := range boundaries {

@@ -9,16 +9,17 @@ import (
 )
 
 // TestFaults checks which calls fail, with which error, and that they fail only after the
-// acknowledgment of transaction 0. A failed sync is in the recording. Other calls that failed are not.
+// acknowledgment of transaction 0. A failed sync must be in the recording. Other failed calls must
+// not.
 func TestFaults(t *testing.T) {
 	usual := start(t, "faults", nil)
 	usual.finish()
 	for _, c := range []struct {
 		name    string
 		fault   Fault
-		failing []string // what the program says of calls that do not end as usual
+		failing []string // what the program prints about calls that do not end as usual
 		less    int      // how many calls of the class the recording lacks
-		bytes   int      // how many written bytes it lacks
+		bytes   int      // how many written bytes the recording lacks
 	}{
 		{"once", Fault{Class: Writes, File: "database", At: 2, Error: EIO}, []string{"write database 2 -1 input/output error"}, 1, 8},
 		{"of another file", Fault{Class: Writes, File: "wal", At: 1, Error: EIO}, nil, 0, 0},
@@ -59,7 +60,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// count counts the calls of a class in a recording, those that failed, and the bytes that were written.
+// count counts the calls of a class in a recording, the failed calls among them, and the bytes that
+// were written.
 func count(ops []trace.Op, class Class) (done, failed, bytes int) {
 	kind := map[Class]trace.Kind{Writes: trace.Write, Syncs: trace.Sync, Truncates: trace.Truncate, Removes: trace.Remove}[class]
 	for i := range ops {
@@ -75,7 +77,7 @@ func count(ops []trace.Op, class Class) (done, failed, bytes int) {
 	return done, failed, bytes
 }
 
-// unusual returns what the program says of calls that failed or wrote only a part.
+// unusual returns the program's lines about calls that failed or wrote only a part.
 func unusual(text string) (list []string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")

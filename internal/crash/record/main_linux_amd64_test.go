@@ -19,7 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
 
-// programVariable is the environment variable that makes this test the recorded program, and says which.
+// programVariable is the environment variable with the name of a program in [programs]. If it is
+// set, the test executable runs that program.
 const programVariable = "RECORD_TEST_PROGRAM"
 
 // elsewhereVariable is the environment variable with a directory that is not recorded.
@@ -140,7 +141,8 @@ func (s *session) finish() []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// unexplained says which of the directory's files the recording does not explain, or returns "".
+// unexplained names a file of the directory whose content the recording does not explain. It
+// returns "" if there is none.
 func (s *session) unexplained() string {
 	s.t.Helper()
 	d := disk.New(disk.Kill)
@@ -200,7 +202,7 @@ func words(ops []trace.Op) (list []string) {
 	return list
 }
 
-// same compares operations with what is wanted, line by line.
+// same compares operations in words with the wanted lines.
 func same(t *testing.T, ops []trace.Op, want []string) {
 	t.Helper()
 	got := words(ops)

@@ -94,7 +94,7 @@ func write(fd int, text string) {
 // everyCall makes each call on files that is recorded.
 func everyCall() {
 	a := create("a.db")
-	open("a.db", unix.O_RDWR|unix.O_CREAT) // it exists
+	open("a.db", unix.O_RDWR|unix.O_CREAT) // creates nothing, because the file exists
 	_, err := unix.Open("a.db", unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o600)
 	mustFail(err, unix.EEXIST)
 	write(a, "hello")
@@ -120,14 +120,14 @@ func everyCall() {
 	must(unix.Ftruncate(a, 25))
 	must(unix.Truncate("a.db", 12))
 	must(unix.Fallocate(a, 0, 0, 30))
-	must(unix.Fallocate(a, 0, 0, 3)) // it is long enough
+	must(unix.Fallocate(a, 0, 0, 3)) // changes nothing, because the file is long enough
 	must(unix.Fallocate(a, unix.FALLOC_FL_KEEP_SIZE, 0, 100))
 	must(unix.Fallocate(a, unix.FALLOC_FL_KEEP_SIZE, 0, 30))
 	must(unix.Fsync(a))
 	must(unix.Fdatasync(a))
 	must(unix.Fsync(open(".", unix.O_RDONLY|unix.O_DIRECTORY)))
 	open("a.db", unix.O_WRONLY|unix.O_TRUNC)
-	open("a.db", unix.O_WRONLY|unix.O_TRUNC) // it is empty
+	open("a.db", unix.O_WRONLY|unix.O_TRUNC) // changes nothing, because the file is empty
 	must(os.WriteFile(elsewhere("file"), []byte("not recorded"), 0o600))
 	must(os.Rename(elsewhere("file"), elsewhere("renamed")))
 	unix.Sync()
@@ -142,7 +142,7 @@ func directoryCalls() {
 	pwrite(a, "first", 0)
 	mustFail(unix.Unlink("none"), unix.ENOENT)
 	legacy(unix.SYS_UNLINK, "a.db")
-	pwrite(a, "removed", 0) // of the file without a name
+	pwrite(a, "removed", 0) // writes to the file, which has no name any more
 	b := open(filepath.Join(wd, "a.db"), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
 	pwrite(b, "second", 0)
 	legacy(unix.SYS_RENAME, "a.db", "./b.db")
@@ -150,7 +150,7 @@ func directoryCalls() {
 	mustFail(unix.Renameat2(here, "b.db", here, "c.db", unix.RENAME_NOREPLACE), unix.EEXIST)
 	must(unix.Renameat2(here, "b.db", here, "d.db", unix.RENAME_NOREPLACE))
 	must(unix.Renameat(here, "d.db", here, "c.db"))
-	pwrite(b, "third", 0) // by its new name
+	pwrite(b, "third", 0) // writes to the file, which has a new name now
 	legacy(unix.SYS_MKDIR, "sub")
 	sub := open("sub", unix.O_RDONLY|unix.O_DIRECTORY)
 	w, err := unix.Openat(sub, "w.db-wal", unix.O_RDWR|unix.O_CREAT, 0o600)
@@ -165,7 +165,7 @@ func directoryCalls() {
 	must(unix.Mkdirat(here, "other", 0o700))
 	legacy(unix.SYS_RMDIR, "sub")
 	must(unix.Unlinkat(here, "other", unix.AT_REMOVEDIR))
-	must(unix.Fsync(sub)) // of no directory of the recording any more
+	must(unix.Fsync(sub)) // sub is no longer a directory of the recording
 	must(unix.Fsync(here))
 }
 
@@ -193,7 +193,7 @@ func threads() {
 	group.Wait()
 }
 
-// child writes to a file of its own and to an inherited descriptor.
+// child writes to its own file and to an inherited descriptor.
 func child() {
 	own := create("child.db")
 	for k := range records {
@@ -227,7 +227,7 @@ func signals() {
 	<-over
 }
 
-// refusedCalls makes calls that would change files unseen.
+// refusedCalls makes calls that could change files without being recorded.
 func refusedCalls() {
 	a, b := create("a.db"), create("b.db")
 	_, err := unix.CopyFileRange(a, nil, b, nil, 1, 0)
@@ -244,7 +244,7 @@ func refusedCalls() {
 	}
 }
 
-// race opens files, each of which another thread removes at the same time.
+// race opens files. Another thread removes each file at the same time.
 func race() {
 	names := make(chan string)
 	var group sync.WaitGroup
@@ -267,7 +267,8 @@ func race() {
 	group.Wait()
 }
 
-// reuse removes a file, and then writes to files elsewhere until one has its inode.
+// reuse removes a file, and then writes to new files elsewhere until one of them has the same
+// inode.
 func reuse() {
 	var before, st unix.Stat_t
 	fd := create("a.db")
@@ -310,7 +311,7 @@ func mapFile(name string, protection, flags int) []byte {
 	return m
 }
 
-// privateMaps maps files in ways that change none.
+// privateMaps maps files in ways that do not change them.
 func privateMaps() {
 	mapFile("a.db", unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)[0] = 1
 	mapFile("b.db", unix.PROT_READ, unix.MAP_SHARED)

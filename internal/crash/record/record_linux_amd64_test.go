@@ -71,8 +71,8 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestThreads checks that the calls of all threads and of a child process are in one order, in which each
-// thread's own calls keep theirs.
+// TestThreads checks that the calls of all threads and of a child process are recorded in one
+// order. The calls of each thread must be in the order in which the thread made them.
 func TestThreads(t *testing.T) {
 	s := start(t, "threads", nil)
 	s.finish()
@@ -115,15 +115,16 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestRefused checks that calls that could change files unseen are unknown to the program.
+// TestRefused checks that calls that could change files without being recorded fail as if the
+// kernel did not know them.
 func TestRefused(t *testing.T) {
 	s := start(t, "refused", nil)
 	s.finish()
 	same(t, s.rec.Ops, []string{"create 1 a.db", "create 2 b.db"})
 }
 
-// TestRemovedWhileOpened checks that no file is created unseen if one thread opens a file with O_CREAT
-// while another removes it.
+// TestRemovedWhileOpened checks that each created file is recorded if one thread opens a file with
+// O_CREAT while another thread removes it.
 func TestRemovedWhileOpened(t *testing.T) {
 	s := start(t, "race", nil)
 	s.finish()
@@ -139,8 +140,8 @@ func TestReusedInode(t *testing.T) {
 	same(t, s.rec.Ops, []string{"create 1 a.db", "remove 1 a.db"})
 }
 
-// TestAcknowledgments checks that acknowledgments are in the order at the place at which the program
-// wrote them, and that only lines of its standard output are acknowledgments.
+// TestAcknowledgments checks that acknowledgments are recorded in order with the other operations,
+// and that only lines of the program's standard output are acknowledgments.
 func TestAcknowledgments(t *testing.T) {
 	s := start(t, "acknowledge", nil)
 	s.finish()
@@ -181,8 +182,8 @@ func TestPrivateMaps(t *testing.T) {
 	}
 }
 
-// TestNotModeled checks that a call of which the disk's model knows nothing ends the recording, and that
-// the error names the call.
+// TestNotModeled checks that a call that the models of a disk do not include ends the recording,
+// and that the error names the call.
 func TestNotModeled(t *testing.T) {
 	for program, want := range map[string]string{
 		"mmap":             "a.db is mapped into memory for writing",

@@ -32,13 +32,13 @@ type Recorder struct {
 	files       map[inode]int     // numbers of the files of the directory
 	names       map[int]string    // their names, by number; "" if removed
 	created     int               // how many files were created
-	directories map[inode]string  // names of the directory and of those below it
+	directories map[inode]string  // names of the recorded directory and of its subdirectories
 	processes   map[uint32]int    // descriptors of processes by the ID of a thread
-	held        []int             // descriptors to close before the answer
+	held        []int             // descriptors to close before the answer is sent
 	buffer      []byte            // what a call is to write
 	said        map[uint64][]byte // incomplete lines of output, by the inode of the pipe
 	matching    int               // number of calls so far that have the class and the kind of file of Fault
-	counting    bool              // transaction 0 was acknowledged
+	counting    bool              // true after transaction 0 was acknowledged
 }
 
 type inode struct{ device, number uint64 }
@@ -57,7 +57,7 @@ type notification struct {
 type response struct {
 	id    uint64
 	value int64
-	errno int32 // negative
+	errno int32 // the error number, negated
 	flags uint32
 }
 
@@ -231,7 +231,7 @@ func (r *Recorder) answer(n *notification) error {
 	switch {
 	case errno == errGone:
 		return nil // a killed thread needs no answer
-	case failed: // as the call would have failed
+	case failed: // the call fails with this error
 		resp.errno, resp.flags = -int32(errno), 0
 	case err != nil:
 		return err

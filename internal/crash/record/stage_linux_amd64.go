@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notified are the system calls of which the filter notifies the recorder in all cases.
+// notified are the system calls that the filter always reports to the recorder. It reports open and
+// mmap only with certain arguments.
 var notified = []int{
 	unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_WRITEV, unix.SYS_PWRITEV, unix.SYS_PWRITEV2,
 	unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE, unix.SYS_FALLOCATE,
@@ -20,8 +21,8 @@ var notified = []int{
 	unix.SYS_MKDIR, unix.SYS_MKDIRAT, unix.SYS_RMDIR,
 }
 
-// refused are calls that could write to files unseen. Programs use other calls if the kernel does
-// not know these.
+// refused are calls that could write to files without being recorded. Programs use other calls if
+// the kernel does not know these.
 var refused = []int{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_SETUP, unix.SYS_COPY_FILE_RANGE, unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_OPENAT2,
 }
@@ -83,8 +84,8 @@ func install() (int, error) {
 	}
 	p := program()
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
-	// Without WAIT_KILLABLE_RECV, a signal such as those of Go's scheduler ends a call that the recorder
-	// has carried out already, and the program makes the call again.
+	// Without WAIT_KILLABLE_RECV, a signal, such as the signals of Go's scheduler, would interrupt
+	// a call even after the recorder has carried it out. The program would then repeat the call.
 	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	fd, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {
@@ -94,8 +95,8 @@ func install() (int, error) {
 }
 
 // Stage connects to the recorder's socket, installs the filter, hands the notifications to the
-// recorder and becomes the program. args are the socket's path, the program, and its arguments. It
-// returns an exit status only if that fails.
+// recorder and becomes the program. The parameter "args" has the socket's path, the program, and
+// its arguments. It returns an exit status only if that fails.
 func Stage(args []string) int {
 	if len(args) < 2 {
 		return 125

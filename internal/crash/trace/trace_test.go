@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCost checks that a cost has what was done between the first acknowledgment and the last one, by the
-// kind of file, and nothing that failed.
+// TestCost checks that a cost counts the operations between the first and the last acknowledgment,
+// by kind of file. Failed operations must not count.
 func TestCost(t *testing.T) {
 	write := func(name string, n int) Op {
 		return Op{Kind: Write, Call: "pwrite64", Name: name, Data: make([]byte, n)}

@@ -14,8 +14,8 @@ import (
 // margin is the value of --precision in simulated comparisons.
 const margin = 0.02
 
-// slowTenth returns a function that slows down one trial in ten by the factor times: for such a
-// trial the function returns the logarithm of the factor, and otherwise 0.
+// slowTenth returns a function that slows down one trial in ten by the factor in the parameter
+// "times": for such a trial the function returns the logarithm of the factor, and otherwise 0.
 func slowTenth(times float64) func(r *rand.Rand) float64 {
 	return func(r *rand.Rand) float64 {
 		if r.IntN(10) == 0 {
@@ -25,7 +25,7 @@ func slowTenth(times float64) func(r *rand.Rand) float64 {
 	}
 }
 
-// sides has pairs of sides whose comparison is simulated. The function second returns a number
+// sides has pairs of sides whose comparison is simulated. The function "second" returns a number
 // that is added to the logarithm of each of the second side's times.
 var sides = []struct {
 	name   string

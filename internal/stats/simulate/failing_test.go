@@ -57,9 +57,9 @@ func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds flo
 	run.Trials = append(run.Trials, result.Trial{Case: c, Round: round, Order: len(run.Trials) + 1, Status: result.OK, TookNS: 1e9, Samples: []result.Sample{s}})
 }
 
-// measured adds trials to a run, as package lab does, and analyzes the run. The function "of" returns
-// how operations of the case with index c fail, and the case's time in seconds. If settled is not
-// nil, a case whose ID it returns gets no further trials.
+// measured adds trials to a run, as package lab does, and analyzes the run. The function "of"
+// returns how operations of the case with index c fail, and the case's time in seconds. If the
+// function "settled" is not nil, a case whose ID it returns gets no further trials.
 func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Run, int) ([]int, bool), of func(c int) (failures, float64)) *stats.Analysis {
 	var done []int
 	for n := 1; n <= rounds && len(done) < len(run.Cases); n++ {
@@ -83,7 +83,7 @@ func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Ru
 const mostSides = 64
 
 // failingSides simulates and analyzes a run that compares two sides in the given number of cells. A
-// case gets no further trials while the function settled returns its ID.
+// case gets no further trials while the function "settled" returns its ID.
 func failingSides(r *rand.Rand, first, second failures, cells int, settled func(*result.Run, int) ([]int, bool)) *stats.Analysis {
 	run := &result.Run{Compares: &result.Compares{Factor: result.FactorDriver, First: "a", Second: "b", Margin: 0.02, Looks: true}}
 	for i := range 2 * cells {
@@ -130,9 +130,10 @@ func gated(r *rand.Rand, first, second failures, cells int) *stats.Gate {
 	return g
 }
 
-// bisected searches 16 releases for the first bad one. The parameter changed is the index of that
-// release. Operations of earlier releases fail as the parameter "before" says. From that release
-// on, they fail as the parameter "after" says, and the time is multiplied by the parameter "times".
+// bisected searches 16 releases for the first bad one. The parameter "changed" is the index of the
+// first bad release. Operations of earlier releases fail as the parameter "before" says. From the
+// first bad release on, operations fail as the parameter "after" says, and the time is multiplied
+// by the parameter "times".
 func bisected(r *rand.Rand, before, after failures, changed int, times float64) *bisect.Finding {
 	var releases []string
 	for i := range 16 {
@@ -201,8 +202,9 @@ func tuned(r *rand.Rand, today, with failures) bool {
 	return len(f.Steps) > 0 && f.Steps[f.Choice(0)].Changes["cache_size"] == "-64000"
 }
 
-// searched simulates a search for settings. of(gains) returns how operations of a trial fail, and
-// the trial's time in seconds. gains is true if the trial has the value that may save time.
+// searched simulates a search for settings. The function "of" returns how operations of a trial
+// fail, and the trial's time in seconds. Its parameter is true if the trial has the value that may
+// save time.
 func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Finding {
 	now := time.Unix(0, 0)
 	s := &tune.Search{Time: 3 * time.Minute, Margin: 0.02, Loss: func(driver.Settings) int { return 0 }, Now: func() time.Time { return now }}
@@ -226,7 +228,7 @@ func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Findi
 	return f
 }
 
-// failureVerdicts has simulations of statements about failed operations. The field nominal is a
+// failureVerdicts has simulations of statements about failed operations. The field "nominal" is a
 // level: if the sides are equal, at most this share of simulations may make the statement. The
 // function "of" runs one simulation, with the given failures on each side, and reports whether the
 // statement is made.

@@ -102,10 +102,11 @@ func cpuTimesDiffer(r *rand.Rand, trials int, mean, spread float64) bool {
 	return !holds(&i, 1)
 }
 
-// gains simulates a search of two settings. One of them divides the time by truth. Trials vary by
-// 10 %. The result tooLarge is above 0 if the reported gain is larger than the true gain: it is the
-// logarithm of their quotient. worth is true if the search calls the setting worth it. within is
-// true if the interval of the gain contains the true gain, or if no gain was reported.
+// gains simulates a search of two settings. One of them divides the time by the parameter "truth".
+// Trials vary by 10 %. The result "tooLarge" is above 0 if the reported gain is larger than the
+// true gain: it is the logarithm of their quotient. The result "worth" is true if the search calls
+// the setting worth setting. The result "within" is true if the interval of the gain contains the
+// true gain, or if no gain was reported.
 func gains(r *rand.Rand, truth float64) (tooLarge float64, worth, within bool) {
 	f := searched(r, func(with bool) (failures, float64) {
 		seconds := 0.1 * math.Exp(0.1*r.NormFloat64())
@@ -122,8 +123,9 @@ func gains(r *rand.Rand, truth float64) (tooLarge float64, worth, within bool) {
 	return -math.Log(gain.Median) - math.Log(truth), true, holds(gain.Interval, 1/truth)
 }
 
-// gainsTooLarge simulates searches. worth is the number of searches that call a setting worth
-// it, and large is the number of these in which the reported gain is too large.
+// gainsTooLarge simulates searches. The result "worth" is the number of searches that call a
+// setting worth setting. The result "large" is the number of these searches in which the reported
+// gain is too large.
 func gainsTooLarge(searches int, truth float64) (large, worth int64) {
 	var larger, told atomic.Int64
 	shareOf(searches, 300, func(r *rand.Rand) bool {
@@ -139,9 +141,9 @@ func gainsTooLarge(searches int, truth float64) (large, worth int64) {
 	return larger.Load(), told.Load()
 }
 
-// sampled simulates the samples that a profiler takes of some trials. On average, each trial has
-// as many samples as the parameter mean. The samples are divided into equal parts, and counts
-// has the number of samples in each part.
+// sampled simulates the samples that a profiler takes of some trials. On average, each trial has as
+// many samples as the parameter "mean" says. The samples are divided into equal parts. The result
+// "counts" has the number of samples in each part.
 func sampled(r *rand.Rand, trials, parts int, mean, spread float64) (s stats.Sampled, counts []int64) {
 	counts = make([]int64, parts)
 	for range trials {

@@ -40,8 +40,8 @@ var stored = map[string]question{
 	result.QuestionTune: answered(tune.Formats.Check, tune.Stored, tune.Tuning.Answer, tuningWriter),
 }
 
-// answered returns the question whose answer, a T, is read from a run by read, said in words by says, and
-// written by write.
+// answered returns a question whose answer has the type T. The function "read" reads the answer
+// from a run, "says" puts it into words, and "write" writes it.
 func answered[T any](check func(string) error, read func(*stats.Analysis, cli.Loader) (T, error), says func(T) string,
 	write func(*cli.OutputOptions, T) cli.AnswerWriter) question {
 	return question{check, func(o *cli.OutputOptions, a *stats.Analysis, load cli.Loader) (string, cli.AnswerWriter, error) {
@@ -53,18 +53,20 @@ func answered[T any](check func(string) error, read func(*stats.Analysis, cli.Lo
 	}}
 }
 
-// ofRunAlone reads an answer that needs nothing but its run.
+// ofRunAlone makes the parameter "read" of [answered] from a function that needs only the run.
 func ofRunAlone[T any](read func(*result.Run) (T, error)) func(*stats.Analysis, cli.Loader) (T, error) {
 	return func(a *stats.Analysis, _ cli.Loader) (T, error) { return read(a.Run) }
 }
 
-// as writes an answer that needs no options of the command.
+// as makes the parameter "write" of [answered] from a function that does not need the options of
+// the command.
 func as[T any, W ~func(io.Writer, string, document.Options) error](of func(T) W) func(*cli.OutputOptions, T) cli.AnswerWriter {
 	return func(_ *cli.OutputOptions, answer T) cli.AnswerWriter { return cli.AnswerWriter(of(answer)) }
 }
 
-// checkGateFormat returns an error for formats other than those for people. In the others, a stored
-// gate is the report of its last run, which can be the baseline of another gate.
+// checkGateFormat returns an error unless format is one for people to read. In all other formats,
+// the report of the gate's last run is printed instead of the gate, because that report can be the
+// baseline of another gate.
 func checkGateFormat(format string) error {
 	if !slices.Contains([]string{cli.TableFormat, "markdown", pageFormat}, format) {
 		return fmt.Errorf("a stored gate has no format %q", format)

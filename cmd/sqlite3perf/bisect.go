@@ -110,8 +110,8 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 	return o.answer(ctx, env, m, among.Known.Name, found, failure)
 }
 
-// among parses a range of releases. The pinned release stands in for them in o.drivers, because they are
-// listed only after all other checks.
+// among parses a range of releases. The releases are listed only after all other checks. Until
+// then, o.drivers has the pinned release in place of them.
 func (o *runOptions) among(ctx context.Context, text string) (build.ReleaseRange, error) {
 	shop, err := o.workers.Workshop()
 	if err != nil {
@@ -129,7 +129,7 @@ func (o *runOptions) among(ctx context.Context, text string) (build.ReleaseRange
 	return list, nil
 }
 
-// releases lists the releases of a range. named says how the user named it.
+// releases lists the releases of a range. The parameter "named" is the range as the user named it.
 func (r *request) releases(ctx context.Context, among build.ReleaseRange, named string) ([]string, error) {
 	list, err := r.Builder.Releases(ctx, among.Known, among.First, among.Last)
 	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {
@@ -191,8 +191,8 @@ type measurement struct {
 	told   bool
 }
 
-// compare measures two releases in one run. If change is not nil, it measures only the cases that
-// change concerns. It is used as [bisect.Search.Measure].
+// compare measures two releases in one run. If the parameter "change" is not nil, compare measures
+// only the cases that the change concerns. It is used as [bisect.Search.Measure].
 func (m *measurement) compare(ctx context.Context, first, second string, change *bisect.Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
 	r := *m.r
 	names := map[string]string{}

@@ -66,7 +66,7 @@ const roundsOfVerdicts = "exactly this many rounds, at least 6 (default: until e
 
 type compareOptions struct {
 	runOptions
-	baseline string // of compare, the name of a baseline; of gate, also a driver
+	baseline string // for the command compare, the name of a baseline; for gate, a baseline or a driver
 }
 
 func (o *compareOptions) addFlags(f *pflag.FlagSet) {

@@ -167,7 +167,7 @@ func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, 
 		if err := o.checkMatrix(r); err != nil {
 			return nil, err
 		}
-		// A server has none of these settings.
+		// Cases of clusters are left out, because a database server has none of these settings.
 		planned(x, slices.DeleteFunc(slices.Clone(r.cases), func(c *lab.Case) bool { return c.Ref.Kind() == driver.Cluster }), false)
 	}
 	x.Plan, x.Workload = r.cases[0].Plan, r.cases[0].Workload
@@ -269,11 +269,11 @@ func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explore
 	return out, err
 }
 
-// prepare says where x works. It returns a function that builds a driver's worker, and one to call at the
-// end.
+// prepare sets the directories in which x works. It returns a function that builds a driver's
+// worker, and a function to be called at the end.
 func (o *crashOptions) prepare(r *request, x *crash.Explorer, dir string, show *cli.Progress) (worker func(context.Context, *crash.Worker) error, done func()) {
 	done = func() {}
-	if cli.IsDirectory(memoryDirectory) { // states are many and short-lived
+	if cli.IsDirectory(memoryDirectory) { // files in memory are faster, and an exploration creates and removes very many
 		if memory, err := process.NewScratch(memoryDirectory, cli.RunDirectory); err == nil {
 			done, x.Memory = memory.Remove, memory.Dir
 		}

@@ -125,7 +125,8 @@ func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cl
 	return l, err
 }
 
-// ofTheList returns the drivers of the source tree that refs are, or are variants of.
+// ofTheList returns the driver of the source tree for each of the refs, which may also be a variant
+// of that driver. It returns an error if a ref is neither.
 func ofTheList(refs []build.Ref) (known []build.Known, err error) {
 	for _, r := range refs {
 		if r.Known == nil {

@@ -48,7 +48,7 @@ func firstAnswer(ctx context.Context, env *cli.Environment, o *runOptions, r *re
 	}
 	a, err := take(ctx, env, o, &first)
 	if namesOf(first.cases) == "" {
-		return nil // the run tries again, and the other drivers
+		return nil // the run tries to measure these drivers again, together with the others
 	}
 	if err != nil {
 		return err

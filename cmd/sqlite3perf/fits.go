@@ -84,8 +84,8 @@ func (l limited) refusal() error {
 	return cli.Usagef("--time %v: %s %s at least %s: name %s, or give --time %s%s", l.limit, l.what, l.takes, document.Roughly(l.least), l.fewer, enough(l.least), l.more)
 }
 
-// enough returns a time that is about a tenth longer than least, rounded so that it is easy to type
-// as the value of a flag.
+// enough returns a time that is about a tenth longer than the parameter "least". The time is
+// rounded so that it is easy to type as the value of a flag.
 func enough(least time.Duration) string {
 	t := least + least/10
 	unit := time.Minute

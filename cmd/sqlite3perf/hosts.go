@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// onHosts calls do for every host at the same time. Each call gets its own environment and the
-// options of its host. If a host cannot be reached, nothing is measured on any host, and onHosts
-// returns the reason.
+// onHosts calls the function "do" for every host at the same time. Each call gets its own
+// environment and the options of its host. If a host cannot be reached, nothing is measured on any
+// host, and onHosts returns the reason.
 func (o *hostOptions) onHosts(env *cli.Environment, do func(i int, own *cli.Environment, hosts hostOptions)) error {
 	m := machines.Meet(o.names)
 	var each sync.WaitGroup

@@ -129,7 +129,7 @@ func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string)
 type hostOptions struct {
 	names []string
 	ssh   string
-	other *machines.Arrival // the meeting with other hosts; nil if only one host is measured
+	other *machines.Arrival // lets this host wait for the other hosts; nil if only one host is measured
 }
 
 func (o *hostOptions) addFlags(f *pflag.FlagSet) {

@@ -31,7 +31,7 @@ import (
 type runOptions struct {
 	flags        *pflag.FlagSet // flags of the command
 	drivers      []string
-	sided        bool // drivers are the two sides of a comparison
+	sided        bool // the drivers are the two sides of a comparison
 	workloads    []string
 	allowFiles   bool
 	events       int64
@@ -161,7 +161,8 @@ func parseMetric(flag, name string) (stats.Metric, error) {
 	return stats.Metric(name), nil
 }
 
-// count sets [result.CountSyncs], unless the user has done so, if one of the metrics is counted only then.
+// count sets [result.CountSyncs] if one of the metrics is counted only with this setting. It does
+// nothing if the user has set it.
 func (o *runOptions) count(metrics ...stats.Metric) {
 	asked := slices.ContainsFunc(metrics, func(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked })
 	if asked && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, result.CountSyncs+"=") }) {

@@ -205,7 +205,7 @@ func (r *request) prepare(ctx context.Context, env *cli.Environment, o *runOptio
 	return r.fits(ctx, o, p, show)
 }
 
-// waits returns what the user waits for, or nil if nothing is built.
+// waits returns what the user waits for, or nil if no worker has to be built.
 func (r *request) waits(ctx context.Context, env *cli.Environment) *cli.Await {
 	if r.await != nil {
 		return r.await
@@ -267,9 +267,10 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	return run
 }
 
-// outcome returns the exit status of a run as an error: that of an interruption, that of a regression if
-// something that a workload expects is not met, or that of an incomplete run if that is not decided or a phase of a
-// driver has no figures. It returns nil for a complete run.
+// outcome returns the exit status of a run as an error. It is the status of an interruption if the
+// run was interrupted, and that of a regression if a workload's expectation is not met. It is the
+// status of an incomplete run if an expectation is undecided, or if a driver has no figures for a
+// phase. For a complete run, outcome returns nil.
 func outcome(a *stats.Analysis) error {
 	if a.Run.Stopped == result.StoppedInterrupted {
 		return cli.StatusError(cli.ExitInterrupted)

@@ -55,7 +55,7 @@ func writeSite(ctx context.Context, env *cli.Environment, storeFile, dir string)
 	if err != nil {
 		return err
 	}
-	builder, err := build.SHA256Of(executable) // another program may render other pages
+	builder, err := build.SHA256Of(executable) // another executable may render different pages
 	if err != nil {
 		return err
 	}

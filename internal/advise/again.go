@@ -31,10 +31,10 @@ func Candidates(run *result.Run) (names []string) {
 	return names
 }
 
-// AskedAgain returns the statements of a run's workloads, so that the drivers' answers to them can be
-// compared. Each workload has the settings and parameters of its first case. foreign says that the run
-// may be somebody else's, so that only built-in workloads can be used. silent has the name of each
-// workload that cannot be run again, with the reason.
+// AskedAgain returns the statements of a run's workloads, so that the drivers' answers to them can
+// be compared. Each workload has the settings and parameters of its first case. If the parameter
+// "foreign" is true, the run may be somebody else's, so only built-in workloads are used. The
+// result "silent" has the name of each workload that cannot be run again, with the reason.
 func AskedAgain(run *result.Run, foreign bool) (work []diff.Questions, silent []string) {
 	var seen []string
 	for i := range run.Cases {

@@ -44,7 +44,7 @@ type Finding struct {
 	Releases   []string // oldest first
 	UntilFixed bool
 	Margin     float64      // margin of ratios; with 0.05, a difference of 5 % is no change
-	Metric     stats.Metric // what was followed; "": time
+	Metric     stats.Metric // the metric that the search followed; "" for time
 
 	Change *Change // the change that was found; nil if none was seen
 	Good   string  // the last release that was measured without the change
@@ -104,7 +104,7 @@ type Search struct {
 	Releases []string     // oldest first, two or more
 	Margin   float64      // margin of ratios, as in [Finding]
 	Phase    string       // the only phase that the search follows; "" for all phases
-	Metric   stats.Metric // "": time
+	Metric   stats.Metric // the metric that the search follows; "" for time
 
 	// UntilFixed says that the search looks only for improvements: a later release is faster, or no
 	// longer wrong or failed. If UntilFixed is false, the search ignores cells in which the first

@@ -1,6 +1,7 @@
-// Package catalog has the lists. That of drivers says whether they can be built here, what each cannot do or does
-// differently, its known defects, and what sqlite3perf adds to its time. That of workloads says what each does, and
-// that of runs what a store has.
+// Package catalog writes three lists. The list of drivers says whether each driver can be built
+// here, what it cannot do or does differently, its known defects, and what sqlite3perf adds to its
+// time. The list of workloads says what each workload does. The list of runs says which runs a
+// store has.
 package catalog
 
 import (

@@ -44,7 +44,7 @@ var Runs = document.FormatsOf[[]store.Entry, document.Options]{What: "list of ru
 }}
 
 // runRows returns the list of runs as rows of a table. The first row has the titles. The parameter
-// most is the greatest number of drivers, and of workloads, that are named for each run.
+// "most" is the greatest number of drivers, and of workloads, that are named for each run.
 func runRows(list []store.Entry, most int) [][]string {
 	rows := [][]string{{"RUN", "STARTED (UTC)", "TRIALS", "ENDED", "DRIVERS", "WORKLOADS", "SETTINGS"}}
 	several := slices.ContainsFunc(list, func(e store.Entry) bool { return machineOf(e) != machineOf(list[0]) })

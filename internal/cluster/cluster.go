@@ -127,8 +127,9 @@ func ClustersAnswer(c *Clusters) string {
 	return strings.Join(words, " ")
 }
 
-// hardest returns, of the loads that all trials have, the one with the most rows in flight. The load
-// with the highest rate would often be highest by chance only.
+// hardest returns the load with the most rows in flight, among the loads that all trials have. It
+// does not return the load with the highest rate, because that rate may be the highest only by
+// chance.
 func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	for _, l := range trials[0].Result.Loads {
 		shared := !slices.ContainsFunc(trials, func(t *ClusterTrial) bool { return t.index(l.ClusterLoad) < 0 })
@@ -148,8 +149,8 @@ func (t *ClusterTrial) nodes() string {
 	return name
 }
 
-// priceAnswer compares one cluster with the local driver. Of the clusters with the smallest delay,
-// it takes the one with the most nodes.
+// priceAnswer compares one cluster with the local driver. It chooses the cluster with the most
+// nodes among those with the smallest delay.
 func priceAnswer(list []*ClusterTrial) string {
 	var local, large, far *ClusterTrial
 	for _, t := range list {

@@ -48,7 +48,8 @@ func inEachRound(x *stats.Compared) string {
 	return varying
 }
 
-// countRatio returns the ratio of the second side's count to the first side's, or what they are if one is 0.
+// countRatio returns the ratio of the second side's count to the first side's. If one of the counts
+// is 0, it returns both counts instead.
 func countRatio(x *stats.Compared) string {
 	if first, second := x.Medians(); first == 0 || second == 0 {
 		return strings.Join(medians(x), " → ")

@@ -186,7 +186,9 @@ func provenFacts(o *stats.Outcome, phase string) (facts conditions.Groups[string
 	}
 	add("driver", conditions.Label(o.Case))
 	version := p.ModuleVersion
-	if o.Case.Build["directory"] != "" { // the worker of a checkout reports only its directory, and the driver's name has this directory already
+	// For a driver built from a local checkout, the worker reports only the directory as its version.
+	// The driver's name already contains that directory.
+	if o.Case.Build["directory"] != "" {
 		version = cmp.Or(conditions.Version(o), version)
 	}
 	add("module", strings.TrimSpace(p.Module+" "+version))

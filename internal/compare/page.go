@@ -83,9 +83,9 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 	return fmt.Sprintf("%s: %s: %s", x.Second.Status, c.Second, NoFigure(x.Second))
 }
 
-// RatioRow returns the row of a picture for a cell with a ratio. p is the cell's p-value, or "". kind is
-// the index of the verdict in the kinds that the picture distinguishes. judged is the verdict in
-// words.
+// RatioRow returns the row of a picture for a cell with a ratio. The parameter "p" is the cell's
+// p-value, or "". The parameter "kind" is the index of the verdict in the kinds that the picture
+// distinguishes. The parameter "judged" is the verdict in words.
 func RatioRow(x *stats.Compared, p string, kind int, judged string) chart.Bar {
 	m, ratio := medians(x), x.ShownRatio()
 	r := chart.Bar{Name: CellName(x), Kind: kind, Text: document.Times(ratio.Median) + " " + document.Interval(ratio.Interval) + " " + conditions.Marked(judged, x)}
@@ -104,8 +104,9 @@ func RatioRow(x *stats.Compared, p string, kind int, judged string) chart.Bar {
 // maxForestRows is the greatest number of rows in a picture of ratios.
 const maxForestRows = 120
 
-// Forest returns a picture with one row for each ratio, but at most maxForestRows rows. f has the
-// axis, the band and the kinds of the picture. confidence is the confidence of the intervals.
+// Forest returns a picture with one row for each ratio, but at most maxForestRows rows. The
+// parameter "f" has the axis, the band and the kinds of the picture. The parameter "confidence" is
+// the confidence of the intervals.
 func Forest(rows []chart.Bar, f chart.Forest, confidence float64) document.PictureBlock {
 	f.Axis.Format, f.Axis.Tick = document.Times, document.Ticks(document.Times)
 	f.Rows = rows[:min(len(rows), maxForestRows)]

@@ -48,8 +48,9 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	return g
 }
 
-// RatioColumns returns the columns of a table of cells with ratios. The parameter judged is the
-// first column. The function p formats the p-value of a cell; without it, there is no column of p-values.
+// RatioColumns returns the columns of a table of cells with ratios. The parameter "judged" is the
+// first column. The function "p" formats the p-value of a cell. If p is nil, there is no column of
+// p-values.
 func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compared) string, firstSide, secondSide string) []document.ColumnOf[*stats.Compared] {
 	return []document.ColumnOf[*stats.Compared]{
 		judged,

@@ -195,8 +195,8 @@ func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary)
 // (8% to 12%)".
 func RatioOf(x *stats.Compared) string { return RatioAt(x, 0) }
 
-// RatioAt is [RatioOf] with the level of the interval, such as "33% slower (30% to 36%, 99% interval)". The level 0
-// is not named.
+// RatioAt is like [RatioOf], but also names the level of the interval, as in "33% slower (30% to
+// 36%, 99% interval)". If the level is 0, it is not named.
 func RatioAt(x *stats.Compared, level float64) string {
 	by, within := ratioWords([]*stats.Compared{x}, (*stats.Compared).ShownRatio)
 	if x.Metric != stats.Time {
@@ -321,7 +321,7 @@ func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
 	return sum
 }
 
-// MoreRounds formats an estimate of n further rounds. The parameter took is the time that these
+// MoreRounds formats an estimate of n further rounds. The parameter "took" is the time that these
 // rounds take.
 func MoreRounds(n int, took time.Duration) string {
 	if n >= stats.MaxRounds {

@@ -233,8 +233,8 @@ func (q *Questions) judge(v *Verdict, o *Option, plain, alone, another, nonsense
 	}
 }
 
-// unread returns the outcome of an option whose effect cannot be read back. The parameter looked is true if
-// the library refused a nonsensical value of the option.
+// unread returns the outcome of an option whose effect cannot be read back. The parameter "looked"
+// is true if the library refused a nonsensical value of the option.
 func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	switch {
 	case o.Key == "_pragma" && !looked:

@@ -181,8 +181,8 @@ func canonical(setting, value string) (string, error) {
 	return "", nil
 }
 
-// alternatives has two valid values for each of some settings. The function another returns one of the two
-// that is not the given value.
+// alternatives has, for some settings, two valid values. The function [another] returns the one
+// that differs from a given value.
 var alternatives = map[string][2]string{
 	"journal_mode": {"wal", "truncate"}, "mode": {"ro", "memory"}, "txlock": {"immediate", "exclusive"},
 	"mmap_size": {"1048576", "2097152"}, "encoding": {"utf-8", "utf-16le"},

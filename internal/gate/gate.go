@@ -86,7 +86,7 @@ func (g Gated) Answer() string {
 	return sides + strings.Join(found, "; ") + "." + further
 }
 
-// within says that no cell is worse than allowed, and what was measured in the worst of them.
+// within says that no cell is worse than allowed, and gives the figures of the worst cell.
 func (g Gated) within() string {
 	which, worse := fmt.Sprintf("none of %d cells is", len(g.Cells)), "slower"
 	if len(g.Cells) == 1 {

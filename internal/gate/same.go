@@ -9,9 +9,9 @@ import (
 )
 
 // WhySame explains why a baseline and a candidate differ although they are the same version of a
-// driver. The parameter version is the version of this sqlite3perf. The result "why" says what may
-// have changed: the machine, and the parts of the build that differ. The result "same" is true if
-// both are the same build, so that only the machine may have changed.
+// driver. The parameter "version" is the version of this sqlite3perf. The result "why" says what
+// may have changed: the machine, and the parts of the build that differ. The result "same" is true
+// if both are the same build, so that only the machine may have changed.
 func WhySame(base *result.Run, before, now *result.Case, driver, version string) (why string, same bool) {
 	var other []string
 	for name, v := range now.Build {

@@ -20,7 +20,7 @@ type kept struct {
 	Decision    stats.Decision `json:"decision"`
 	Max         float64        `json:"max_regression"`
 	Strict      bool           `json:"strict"`
-	Stored      bool           `json:"stored,omitempty"` // the baseline is stored; the first run of the answer has it
+	Stored      bool           `json:"stored,omitempty"` // the baseline is stored; its run is the first run of the answer
 	Differences []string       `json:"differences,omitempty"`
 	Apart       string         `json:"apart,omitempty"`
 	Why         string         `json:"why,omitempty"`
@@ -30,7 +30,7 @@ type kept struct {
 
 // dismissed is a cell that was not measured again: see [stats.Gate.Dismiss].
 type dismissed struct {
-	Case   int          `json:"case"` // of the candidate
+	Case   int          `json:"case"` // ID of the candidate's case
 	Phase  string       `json:"phase"`
 	Metric stats.Metric `json:"metric"`
 	Why    string       `json:"why"`
@@ -94,7 +94,7 @@ func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) 
 	return g, nil
 }
 
-// judge judges the cells from the runs as they were judged when they had been measured.
+// judge judges the cells from the runs again, in the same way as after the measurement.
 func (g *Gated) judge(k *kept) {
 	g.Gate = stats.NewGate(k.Max, g.Compare(g.Runs[0])...)
 	g.Strict, g.Interrupted, g.Expected = k.Strict, k.Interrupted, g.Runs[0].ExpectationsOfSecond()
@@ -112,8 +112,8 @@ func (g *Gated) judge(k *kept) {
 	g.Confirm(again...)
 }
 
-// check returns an error if a stored result contradicts itself, because somebody else may have made it.
-// The parameter others is the number of other runs that it names.
+// check returns an error if a stored result contradicts itself, because somebody else may have made
+// it. The parameter "others" is the number of other runs that the result names.
 func (k *kept) check(others int) error {
 	switch {
 	case k.Stored && others == 0:

@@ -115,8 +115,8 @@ func (m *LockedMix) remedies(c *LockCell) (list []LockRemedy) {
 	return list
 }
 
-// ratio summarizes the ratios of a to b, one for each round that is in both. It returns nil if
-// there is no such round.
+// ratio summarizes the ratios of a to b, with one ratio for each round that both a and b have. It
+// returns nil if there is no such round.
 func ratio(a, b []stats.Point) *stats.Summary {
 	ratios, _ := stats.Ratios(a, b)
 	if len(ratios) == 0 {

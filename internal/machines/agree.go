@@ -67,8 +67,8 @@ func (f *firstOn) words() string {
 	return document.Or(slices.Sorted(slices.Values(f.names))) + ", tied"
 }
 
-// turnsAround reports whether the fastest driver of one machine is slower on another machine than
-// that machine's fastest, and vice versa. Ties do not count.
+// turnsAround reports whether two machines contradict each other: on each of them, the fastest
+// driver of the other machine is clearly slower than its own fastest driver.
 func turnsAround(list []firstOn) bool {
 	for i, f := range list {
 		for _, g := range list[:i] {

@@ -27,7 +27,8 @@ type OnMachine struct {
 	Options  report.Options  // options for the report of this run alone
 }
 
-// Named returns runs with the names of their machines. If several are of one machine, their numbers tell them apart.
+// Named returns runs with the names of their machines. If several runs are from the same machine,
+// the name also contains the run's number.
 func Named(runs []*stats.Analysis) (list []OnMachine) {
 	named := map[string]int{}
 	for _, a := range runs {

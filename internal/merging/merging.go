@@ -39,10 +39,11 @@ type Unread struct {
 	Reason string `json:"reason"`
 }
 
-// Into merges stores into the one at path, which is created when the first run is added. It calls told with the
-// number of runs of a store that have been merged, and with that of all its runs, which is 0 while the store is copied
-// and checked. If an error is in the destination, the report has what was merged before. The report is nil if the
-// destination cannot be opened. If ctx ends, Into returns no error.
+// Into merges stores into the store at path, which is created when the first run is added. It calls
+// the function "told" with the number of a store's runs that have been merged, and the number of
+// all its runs. The second number is 0 while the store is copied and checked. If using the
+// destination fails, Into returns an error, and the report has what was merged before. The report
+// is nil if the destination cannot be opened. If ctx ends, Into returns no error.
 func Into(ctx context.Context, path string, names []string, told func(name string, done, of int)) (r *Report, err error) {
 	r = &Report{Command: "merge", Store: path, Runs: []store.Merged{}}
 	defer func() {
@@ -79,8 +80,9 @@ func (r *Report) Made() bool { return r.st != nil }
 // Whole reports whether everything is in the destination.
 func (r *Report) Whole() bool { return r.LeftOut == 0 && len(r.Unread) == 0 }
 
-// add merges the store in the file with the given name. It does so through a copy of the store next to the
-// destination. unread is the reason if the store cannot be read. failure is an error in the destination.
+// add merges the store in the file with the given name. It merges from a copy of the store, which
+// it creates next to the destination. The result "unread" is the reason why the store cannot be
+// read. The result "failure" is an error in the destination.
 func (r *Report) add(ctx context.Context, name string, told func(name string, done, of int)) (unread, failure error) {
 	if err := readable(name); err != nil {
 		return err, nil

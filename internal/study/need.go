@@ -10,7 +10,7 @@ import (
 
 type need struct {
 	rounds int
-	cases  map[int]bool   // IDs of the cases to measure; nil: further rounds cannot decide it
+	cases  map[int]bool   // IDs of the cases to measure; nil if further rounds cannot decide the comparison or claim
 	likely report.Verdict // the probable verdict
 }
 

@@ -81,7 +81,8 @@ func KeepRun(ctx context.Context, env *Environment, storeFile string, run *resul
 	}
 }
 
-// keep opens a store and calls put to store the answer in it. If that fails, keep prints the reason.
+// keep opens a store and calls the function "put" to store the answer in it. If that fails, keep
+// prints the reason.
 func (env *Environment) keep(ctx context.Context, storeFile string, answer keeper, put func(*store.Store, *result.Answer) error) error {
 	a, err := answer.Keep()
 	var st *store.Store

@@ -49,10 +49,10 @@ type countdown struct {
 	left     []build.ExpectedBuild // workers that are not built yet
 	building []string              // workers that are being built now
 	started  map[string]time.Time  // when the build of each worker began
-	at       time.Time             // when the last worker was built, or else began
-	expected time.Duration         // what the workers that are built were expected to take
-	took     time.Duration         // what they took
-	shown    float64               // the greatest share that was shown
+	at       time.Time             // when the last worker was built; before that, when the countdown began
+	expected time.Duration         // how long the workers built so far were expected to take
+	took     time.Duration         // how long they took
+	shown    float64               // the greatest share of the time that was shown as over
 }
 
 func newCountdown(a Await, now time.Time) *countdown {

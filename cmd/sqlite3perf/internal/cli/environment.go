@@ -77,11 +77,13 @@ func ProcessEnvironment() *Environment {
 // usualCalibration is what [machine.Calibrate] returns on the machine on which typical times were measured.
 const usualCalibration = 10 * time.Millisecond
 
-// slowest is the largest pace: what seems slower is mostly a machine that does something else for a moment.
+// slowest is the greatest value of [Environment.Pace]. A machine that seems even slower is probably
+// only busy for a moment.
 const slowest = 4
 
-// Pace returns how long work takes on this machine, compared with that machine. It takes the fastest of a few
-// measurements, because other processes may disturb one.
+// Pace returns how long work takes on this machine, as a multiple of the time on the machine on
+// which typical times were measured. It uses the fastest of a few measurements, because other
+// processes may disturb one.
 func (env *Environment) Pace() float64 {
 	calibrate := env.Calibrate
 	if calibrate == nil {

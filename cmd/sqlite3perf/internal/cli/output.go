@@ -234,9 +234,9 @@ func screenLines(height int) int {
 // of a phase.
 const ScaleHint = "--scale"
 
-// Print calls write to print results to the file of the options or to standard output. The
-// parameter "again" is the command that prints the same results once more, for error messages. It also
-// prints them to the files of further -o, even if one fails.
+// Print calls the function "write" to print results to the file of the options or to standard
+// output. It also prints them to the files of further -o, even if one fails. The parameter "again"
+// is the command that prints the same results once more, for error messages.
 func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, document.Options) error, again string) error {
 	var failures []error
 	for _, to := range o.Each() {

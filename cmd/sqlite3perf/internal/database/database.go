@@ -262,7 +262,7 @@ func (o *databaseOptions) do(ctx context.Context, env *cli.Environment, command 
 	return res, t.print(command, res, func(out io.Writer) error { return text(t, out, res) })
 }
 
-// print prints the result of a job: as JSON, or as text by calling the parameter text. It returns
+// print prints the result of a job: as JSON, or as text by calling the function "text". It returns
 // the exit status of an interruption if the job was interrupted.
 func (t *task) print(command string, r *protocol.JobResult, text func(io.Writer) error) error {
 	var err error

@@ -117,7 +117,8 @@ func paragraphs(report string, beginnings ...string) string {
 	return strings.Join(list, "\n")
 }
 
-// cut returns a command without its "| head -N", and N. It returns -1 if the command has no head.
+// cut returns a command without "| head -N" at its end, and the number N. If the command does not
+// end so, N is -1.
 func cut(command string) (string, int) {
 	whole, lines, _ := strings.Cut(command, " | head -")
 	n, err := strconv.Atoi(lines)

@@ -52,7 +52,7 @@ func (b *bumper) take(ctx context.Context, k build.Known, r build.Release) error
 	return nil
 }
 
-// compare measures two sides against each other, and returns what was found, in words.
+// compare measures two sides against each other, and returns the result in words.
 func (b *bumper) compare(ctx context.Context, first, second string) (string, error) {
 	command := append(b.tool[:len(b.tool):len(b.tool)], "compare", first, second,
 		"--workloads", b.workloads, "--time", b.time, "--format", "json", "--quiet")
@@ -64,7 +64,7 @@ func (b *bumper) compare(ctx context.Context, first, second string) (string, err
 	return found(&sides), ctx.Err() // err is ignored, because the exit status may only say that something is slower or not known yet
 }
 
-// found says which cells of a comparison differ clearly, and how the times differ over all cells.
+// found says in which cells the two sides differ clearly, and how the times differ over all cells.
 func found(sides *compare.JSONSides) string {
 	var differ []string
 	for _, c := range sides.Cells {

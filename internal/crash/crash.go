@@ -1,7 +1,7 @@
 // Package crash says which committed transactions survive a fault, with which driver and settings,
-// and what that costs. It records once what a driver does to its files, computes what a disk can hold
-// after a fault at each point (package disk), and lets the driver and plain C judge each of these
-// states. Package record says how the recording works.
+// and what that costs. It records once what a driver does to its files. From the recording it
+// computes what a disk can hold after a fault at each point (package disk). Then it lets the driver
+// and plain C open and judge each of these states. Package record says how the recording works.
 package crash
 
 import (
@@ -77,7 +77,7 @@ type Crashes struct {
 type Proof struct {
 	Name   string `json:"name"`
 	Want   Grade  `json:"want"`
-	AtBest bool   `json:"or_worse"` // a worse grade is right too
+	AtBest bool   `json:"or_worse"` // a grade worse than Want is right too
 	Found  Grade  `json:"found"`
 	States int    `json:"states"`
 }
@@ -88,20 +88,20 @@ type Cell struct {
 	Module        string          `json:"module,omitempty"` // path of the library's module
 	ModuleVersion string          `json:"module_version,omitempty"`
 	SQLiteVersion string          `json:"sqlite_version,omitempty"`
-	Settings      driver.Settings `json:"settings"`           // as asked for
-	InForce       driver.Settings `json:"in_force"`           // as read back
+	Settings      driver.Settings `json:"settings"`           // settings that were asked for
+	InForce       driver.Settings `json:"in_force"`           // settings that were read back
 	Attached      bool            `json:"attached,omitempty"` // some tables are in an attached database
 	Own           bool            `json:"own,omitempty"`      // the user set neither journal_mode nor synchronous, so the driver's defaults are in force
 
 	Cost     trace.Cost         `json:"cost"`
-	CommitNS int64              `json:"commit_ns,omitempty"` // time per transaction, the median, with the real disk and without a recording; 0: not measured
+	CommitNS int64              `json:"commit_ns,omitempty"` // median time per transaction, on the real disk and without a recording; 0 if not measured
 	Results  map[Fault]*Outcome `json:"results,omitempty"`
 	Differs  int                `json:"differs,omitempty"` // number of the first transaction after which, without any fault, the database differs from that of the first judge; 0: none
 	Reason   string             `json:"reason,omitempty"`  // why there are no results; "" if there are results
 	Recorded Recorded           `json:"recorded"`
 }
 
-// Recorded says what recording has cost.
+// Recorded says what the recording of a cell cost.
 type Recorded struct {
 	Operations int     `json:"operations"`
 	Slower     float64 `json:"slower,omitempty"` // time per transaction with recording, divided by the time without recording; 0: not known
@@ -136,7 +136,7 @@ func (o *Outcome) Grade() Grade {
 // Failure describes a state in which something is lost or broken.
 type Failure struct {
 	Grade        Grade         `json:"grade"`
-	Judge        string        `json:"judge"` // the driver that found it
+	Judge        string        `json:"judge"` // the driver that found the failure
 	Why          string        `json:"why"`
 	Fault        Fault         `json:"fault"`
 	Model        disk.Model    `json:"model,omitempty"`
@@ -227,7 +227,7 @@ func (c *Cell) worst() Grade {
 
 // expectation is what a database must contain after a fault.
 type expectation struct {
-	digests []string // hash of all tables after transaction 0, 1, …
+	digests []string // hash of all tables after each transaction, beginning with transaction 0
 }
 
 // grade judges what was found in a state. The parameter "others" has the least and the greatest

@@ -36,10 +36,10 @@ type Worker struct {
 type Planned struct {
 	Worker
 	Settings driver.Settings
-	Own      bool // see [Cell]
+	Own      bool // as in [Cell]
 }
 
-// Explorer finds out what survives.
+// Explorer finds out which transactions survive.
 type Explorer struct {
 	Cells        []Planned
 	Plan         *plan.Plan
@@ -53,12 +53,12 @@ type Explorer struct {
 	Limit        time.Duration // time limit of each job
 	Budget       time.Duration // how long the fault Shared is repeated for each cell; 0: once with each judge
 	Dir          string        // directory for databases
-	Memory       string        // directory in memory for the states to judge; "": Dir
-	Keep         string        // directory for the files of states that fail; "": they are not kept
+	Memory       string        // directory in memory for the states to judge; "" to use Dir instead
+	Keep         string        // directory for the files of failing states; "" if they are not kept
 	Note         func(format string, args ...any)
 
-	// Unrecorded says why nothing can be recorded here, so that Faults has only [LiveFaults]. nil: recording
-	// works.
+	// Unrecorded says why nothing can be recorded here. Faults then has only [LiveFaults]. It is
+	// nil if recording works.
 	Unrecorded error
 
 	proofs []Proof     // made by the first call of Run
@@ -72,7 +72,7 @@ type recorded struct {
 	plan   *Planned
 	cell   *Cell
 	rec    *record.Recording
-	expect expectation // what the cell's driver has in the database without a fault
+	expect expectation // what the cell's driver writes to the database if there is no fault
 }
 
 // Run does the proofs, unless it was called before, and then explores all cells. If it returns an error,
@@ -172,7 +172,8 @@ func (x *Explorer) commit() *protocol.Commit {
 	return &protocol.Commit{Plan: x.Plan, Transactions: x.Transactions, Attempts: 3, Attach: x.Attach}
 }
 
-// learn computes what the database contains after each transaction, if the first judge writes it.
+// learn computes what the database must contain after each transaction, by letting the first judge
+// write it.
 func (x *Explorer) learn(ctx context.Context) error {
 	p := &Planned{Worker: x.Judges[0], Settings: driver.Settings{"pool_size": "1", "synchronous": "off"}}
 	done, err := x.plainly(ctx, p, &Cell{})
@@ -191,7 +192,7 @@ type WorkloadError struct{ why string }
 
 func (e *WorkloadError) Error() string { return e.why }
 
-// reasonOf adds the details of a job's error.
+// reasonOf returns the error of a job with its details. It returns other errors unchanged.
 func reasonOf(err error) error {
 	if told, ok := errors.AsType[*lab.JobError](err); ok {
 		return errors.New(told.Reason.Message + conditions.Said(&told.Reason))
@@ -224,7 +225,7 @@ func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, 
 	return r, nil
 }
 
-// recordCell records a cell's transactions, which were measured before.
+// recordCell records the transactions of a cell. They must have been measured already.
 func (x *Explorer) recordCell(ctx context.Context, r *recorded) error {
 	rec, done, err := x.recording(ctx, r.plan, x.commit(), nil)
 	if err != nil {

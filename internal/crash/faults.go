@@ -60,7 +60,7 @@ const liveTransactions = 150
 
 func liveTransactionsOf(r *recorded) int { return min(liveTransactions, len(r.expect.digests)-1) }
 
-// while returns a time, in nanoseconds, in which a transaction most likely ends.
+// while returns a time in nanoseconds within which a transaction most likely ends.
 func (c *Cell) while() int64 { return max(2*c.CommitNS, 1000) }
 
 // shared runs a cell's transactions once for each judge, while a process of the judge writes to the

@@ -27,7 +27,7 @@ import (
 // batchBytes or more.
 const batch, batchBytes = 64, 32 << 20
 
-// gathered are states that are judged as soon as there is a batch of them.
+// gathered collects states, and judges them as soon as there are enough for a batch.
 type gathered struct {
 	judge func([]candidate) error
 	list  []candidate
@@ -60,7 +60,7 @@ func (g *gathered) finish() error {
 type candidate struct {
 	*disk.State
 	dir      string       // directory in which the files were written
-	trace    *trace.Trace // nil: nothing was recorded
+	trace    *trace.Trace // nil if nothing was recorded
 	fault    Fault
 	model    disk.Model
 	injected *record.Fault // nil: none
@@ -198,7 +198,7 @@ func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]
 	return append(first, second...), err
 }
 
-// operation says when a fault was: before an operation, or at the end.
+// operation says in words when a fault happened: before an operation, or at the end.
 func operation(t *trace.Trace, n int) string {
 	if t == nil || n >= len(t.Ops) {
 		return "at the end"
@@ -229,9 +229,9 @@ type Artifact struct {
 	Driver   string          `json:"driver"`
 	Settings driver.Settings `json:"settings"`
 	Attach   []string        `json:"attach,omitempty"` // tables in an attached database
-	Dir      string          `json:"dir"`              // directory that super-journals name
+	Dir      string          `json:"dir"`              // directory whose path is in super-journals
 	Failure  Failure         `json:"failure"`
-	Digests  []string        `json:"digests"` // hash of all tables after transaction 0, 1, …
+	Digests  []string        `json:"digests"` // hash of all tables after each transaction, beginning with transaction 0
 }
 
 // artifactFile is the name of the file that describes a state.

@@ -16,8 +16,9 @@ import (
 // killed aloneKills times.
 const kills, aloneKills = 5, 40
 
-// killed commits a cell's transactions without recording them, and kills the process at random times. It
-// judges what is left in the page cache. That checks the model [disk.Kill].
+// killed commits a cell's transactions without recording them, and kills the process at random
+// times. It judges the files that are left, as other programs see them. This checks the model
+// [disk.Kill].
 func (x *Explorer) killed(ctx context.Context, r *recorded, out *Outcome) error {
 	random := rand.New(rand.NewPCG(x.Seed, 3))
 	job := x.commit()

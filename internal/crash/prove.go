@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// prove checks that the laboratory finds what it must find, and nothing else, with the first judge. If
-// it doesn't, the error says so, and nothing else is explored.
+// prove checks, with the first judge, that the laboratory finds the losses that it must find, and
+// no others. If a check fails, prove returns an error, and nothing else is explored.
 func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
 	if x.Unrecorded == nil {
 		if list, err = x.proveRecordings(ctx); err != nil {

@@ -18,8 +18,8 @@ import (
 // Available returns an error if nothing can be recorded on this system.
 func Available() error { return record.Available() }
 
-// AsDocumented reports whether every cell was explored and none is worse than SQLite's documentation
-// says.
+// AsDocumented reports whether every cell was explored and no cell is worse than SQLite's
+// documentation says.
 func (c *Crashes) AsDocumented() bool {
 	for i := range c.Cells {
 		if k := &c.Cells[i]; k.Reason != "" || len(k.unexpected()) > 0 || k.troubled() {

@@ -17,7 +17,7 @@ type Found struct {
 	Between     []string     `json:"between,omitempty"` // releases between the two, which could not be explored
 	Missing     []Missing    `json:"missing,omitempty"` // releases that could not be explored
 	Explored    []string     `json:"explored"`
-	Differences []Difference `json:"differences,omitempty"` // between Good and Bad
+	Differences []Difference `json:"differences,omitempty"` // differences between Good and Bad
 }
 
 // Missing is a release that could not be explored.

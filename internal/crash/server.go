@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// server reports whether the driver keeps its database in a server, which must be started to judge a
-// state. No other driver can open the files of a server.
+// server reports whether the driver keeps its database in a server. To judge a state, such a server
+// must be started, because no other driver can open its files.
 func (p *Planned) server() bool { return p.Ref.Kind() == driver.Cluster }
 
 // faults returns the given faults that are explored with the driver.
@@ -137,7 +137,7 @@ func (x *Explorer) proveServer(ctx context.Context, r *recorded) (Proof, error) 
 	return found, cmp.Or(err, found.failed(""))
 }
 
-// aboutServers says what is different with servers.
+// aboutServers says how the exploration of servers differs from that of other drivers.
 func (c *Crashes) aboutServers() string {
 	n, all := c.servers()
 	if n == 0 {

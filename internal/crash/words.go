@@ -74,7 +74,7 @@ func (c *Crashes) name(cell *Cell) string {
 	return settingsWords(cell.Settings, cell.Own, hidden)
 }
 
-// ownPrefix begins the name of a driver's own default.
+// ownPrefix is the beginning of a cell's name if the cell has the driver's own defaults.
 const ownPrefix = "own: "
 
 // row has cells of several drivers with the same settings, and with the same results.

@@ -49,7 +49,7 @@ func (r *release) commit(ctx context.Context) (commit string, err error) {
 	if _, err := git(ctx, r.root, "worktree", "add", "--detach", r.tree, "HEAD"); err != nil {
 		return "", err
 	}
-	for _, p := range r.parts { // they have no replace, so their files are the same in the commit to be made
+	for _, p := range r.parts { // their go.mod has no replace directives, so their files will be the same in the tagged commit
 		if err := r.publish(ctx, p.path, p.dir, "HEAD"); err != nil {
 			return "", err
 		}

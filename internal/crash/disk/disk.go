@@ -47,16 +47,16 @@ func (m Model) unit() int64 {
 	return 4096
 }
 
-// file is what a disk holds of a file, and what still waits to be written.
+// file is what a disk holds of a file, and the changes that wait to be written.
 type file struct {
-	live    []byte // as programs see it
-	durable []byte // what survives in any case
-	waiting []part // later changes, in their order
+	live    []byte // content as programs see it
+	durable []byte // content that survives in any case
+	waiting []part // later changes, in the order in which they were made
 }
 
-// part is a change of a file that persists as a whole or not at all: a unit that was written, or a
-// change of the size. The kernel writes units as they are in its cache, so a unit that persists has all
-// earlier writes to it too.
+// part is a change of a file that persists as a whole or not at all. It is either a unit that was
+// written, or a change of the file's size. The kernel writes a unit as it is in its cache, so a
+// unit that persists also includes all earlier writes to it.
 type part struct {
 	offset int64  // where the unit begins
 	data   []byte // what the unit holds after the write, up to the end of the file

@@ -30,7 +30,7 @@ func (i Image) Moved(from, to string) Image {
 	return out
 }
 
-// journalMagic ends a journal that has the name of a super-journal.
+// journalMagic is at the end of a journal that contains the name of a super-journal.
 const journalMagic = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 // renamedSuper replaces the name of the super-journal at the end of a journal. The name is followed by its
@@ -57,7 +57,7 @@ func renamedSuper(journal []byte, from, to string) []byte {
 	return append(out, journalMagic...)
 }
 
-// sumOf adds up the bytes of a name, as the signed numbers that they are in C on amd64.
+// sumOf adds up the bytes of a name. Like char in C on amd64, they are signed numbers.
 func sumOf(name string) (sum uint32) {
 	for i := range len(name) {
 		sum += uint32(int8(name[i]))

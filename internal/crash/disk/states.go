@@ -185,7 +185,7 @@ func (d *Disk) truncateFirst(c choice) {
 }
 
 // states returns what the disk can hold now: with all waiting changes, with none, and with about
-// "most" other choices of them.
+// "most" other choices of the changes.
 func (d *Disk) states(random *rand.Rand, most int) (list []pending) {
 	if d.model == Kill {
 		return []pending{{sum: d.Live().Sum(), words: "everything"}}

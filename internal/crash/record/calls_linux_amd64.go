@@ -13,7 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
 
-// mostWritten is the most bytes that one call writes. The program writes the rest with another call.
+// mostWritten is the greatest number of bytes that one call writes. If the program wants to write
+// more, it makes another call for the rest, as after any short write.
 const mostWritten = 64 << 20
 
 // call carries out one call of the program, or leaves it to the program.
@@ -273,7 +274,7 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 		return untouched, nil
 	}
 	if r.names[number] == "" && !r.opened(fd) {
-		delete(r.files, inodeOf(&st)) // a removed file, whose inode now belongs to a file elsewhere
+		delete(r.files, inodeOf(&st)) // the entry is of a removed file; its inode now belongs to a file elsewhere
 		return untouched, nil
 	}
 	switch n.number {
@@ -383,7 +384,7 @@ func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 	return answered(int64(wrote)), nil
 }
 
-// data copies what a call is to write, from one buffer or from a list of buffers.
+// data copies the bytes that a call is to write, from one buffer or from a list of buffers.
 func (r *Recorder) data(n *notification, list bool) ([]byte, error) {
 	buffers := []unix.RemoteIovec{{Base: uintptr(n.arguments[1]), Len: int(n.arguments[2])}}
 	if list {

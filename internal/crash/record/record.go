@@ -1,6 +1,6 @@
 // Package record records what a program does to the files of one directory, in one order, and can
-// make calls fail. It works on Linux (amd64), without any rights over the program but those of its
-// user, and for programs with and without C alike.
+// make calls fail. It works on Linux (amd64). It needs only the rights of the user who runs the
+// program, and works for programs with and without C.
 //
 // A stage, which is another process of this executable, installs a seccomp filter that notifies the
 // recorder of each system call that may change files. The stage then becomes the program. The
@@ -34,7 +34,7 @@ const (
 type Fault struct {
 	Class   Class  `json:"class"`
 	File    string `json:"file"` // kind of the file, as [trace.FileKind] returns it
-	At      int    `json:"at"`   // which of these calls fails, counted from 1 after transaction 0 was acknowledged
+	At      int    `json:"at"`   // number of the call that fails, among the calls of this class on this kind of file; counted from 1 after transaction 0 was acknowledged
 	Error   string `json:"error"`
 	Lasting bool   `json:"lasting,omitempty"` // all later calls of the class fail too
 	Short   bool   `json:"short,omitempty"`   // a write first writes half of its bytes
@@ -65,7 +65,7 @@ type Options struct {
 	// Dir is the directory whose files are recorded. It must exist and be empty.
 	Dir string
 
-	// Fault is a call to make fail; nil: none.
+	// Fault is a call that is made to fail. It is nil if no call is.
 	Fault *Fault
 
 	// Acknowledged returns the number of the transaction that a line of the program's standard
@@ -73,10 +73,10 @@ type Options struct {
 	Acknowledged func(line []byte) (number int, ok bool)
 }
 
-// Recording is what was recorded.
+// Recording is the result of recording a program.
 type Recording struct {
 	trace.Trace
 	Dir        string // directory in which the program worked
-	Injected   int    // how many calls were made to fail
-	InjectedAt int    // how many operations there were before the first of them
+	Injected   int    // number of calls that were made to fail
+	InjectedAt int    // number of operations before the first of these calls
 }

@@ -103,7 +103,8 @@ func New(o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// Through returns the program, and its arguments, that starts an executable under the recorder.
+// Through returns the program that starts an executable under the recorder, and the arguments of
+// that program.
 func (r *Recorder) Through(executable string, args []string) (string, []string) {
 	own, err := os.Executable()
 	if err != nil {
@@ -140,7 +141,7 @@ func (r *Recorder) Run() (*Recording, error) {
 		unix.Close(r.socket)
 		r.socket = -1
 		r.closing.Unlock()
-		for _, fd := range []int{r.notifications, r.stage} { // the calls of a program that still runs fail now
+		for _, fd := range []int{r.notifications, r.stage} { // so that the calls of a program that still runs fail now
 			unix.Close(fd)
 		}
 		for _, fd := range r.processes {
@@ -223,7 +224,7 @@ func ioctl(fd int, request uint, p unsafe.Pointer) unix.Errno {
 func (r *Recorder) answer(n *notification) error {
 	a, err := r.call(n)
 	for _, fd := range r.held {
-		unix.Close(fd) // before the answer, because a lock may last as long as its descriptor
+		unix.Close(fd) // closed before the answer, because a lock may last as long as its descriptor
 	}
 	r.held = r.held[:0]
 	resp := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
@@ -377,8 +378,8 @@ func (r *Recorder) path(n *notification, directory, name int) (string, error) {
 	return s, nil
 }
 
-// inside returns the name of a path relative to the recorded directory. It reports false if the path is
-// elsewhere.
+// inside returns a path relative to the recorded directory. It returns false if the path is not in
+// that directory.
 func (r *Recorder) inside(path string) (string, bool) {
 	rel, err := filepath.Rel(r.Dir, path)
 	return rel, err == nil && filepath.IsLocal(rel)

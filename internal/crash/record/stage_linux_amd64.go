@@ -27,7 +27,7 @@ var refused = []int{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_SETUP, unix.SYS_COPY_FILE_RANGE, unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_OPENAT2,
 }
 
-// tmpfile is the bit of O_TMPFILE that O_DIRECTORY lacks.
+// tmpfile is the bit that O_TMPFILE has in addition to O_DIRECTORY.
 const tmpfile = unix.O_TMPFILE &^ unix.O_DIRECTORY
 
 // program returns the filter as a program of classic BPF (seccomp(2)).

@@ -197,7 +197,7 @@ type request struct {
 	tried    func(context.Context, *lab.Processes, lab.Building) error
 	prepared func([]*lab.Case) error     // called after workers are built; if it returns an error, nothing is measured; may be nil
 	fitted   bool                        // whether --time is long enough has been checked
-	await    *cli.Await                  // what the user waits for while workers are built; nil: the first trial
+	await    *cli.Await                  // what the user waits for while workers are built; nil if that is the first trial
 	took     *split                      // where the time goes; nil if that is not printed
 	first    string                      // where the first answer is; "" if there is none
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed

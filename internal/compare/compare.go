@@ -123,7 +123,7 @@ func leftOut(c Compared, o document.Options) (d document.Document) {
 // its workload, but with different text, scale, settings or parameters. LeftOut returns "" if all
 // cells are compared.
 func LeftOut(alone []string, unlike []stats.Unlike) string {
-	var workloads conditions.Groups[string, string] // by what differs
+	var workloads conditions.Groups[string, string] // names of workloads, by the differences between the sides
 	cells, other := map[string]int{}, map[string]bool{}
 	for _, u := range unlike {
 		workloads.Add(u.What, u.Workload)

@@ -310,7 +310,7 @@ func Settling(cells []*stats.Compared) string {
 // If several cells belong to the same cases, the same trials measure them, so their time counts
 // once.
 func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
-	longest := map[[2]int]time.Duration{} // by the IDs of both sides' cases
+	longest := map[[2]int]time.Duration{} // longest time, by the IDs of the cases of both sides
 	for _, x := range cells {
 		cases := [2]int{x.First.Case.ID, x.Second.Case.ID}
 		if x.Time > longest[cases] {

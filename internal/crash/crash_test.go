@@ -223,7 +223,7 @@ func TestAnswer(t *testing.T) {
 		t.Error(got)
 	}
 	c = some()
-	for _, i := range []int{3, 7} { // delete off: by chance nothing was found
+	for _, i := range []int{3, 7} { // as if, by chance, nothing was found with journal_mode=delete and synchronous=off
 		for _, o := range c.Cells[i].Results {
 			*o = Outcome{States: 1}
 		}

@@ -83,7 +83,7 @@ const (
 	CauseDefect Cause = "defect" // a known defect of the candidate can lose, damage or falsify data
 	CauseErrors Cause = "errors" // more operations fail than with another candidate, so times are not comparable
 	CauseSlower Cause = "slower"
-	CauseLess   Cause = "dominated" // as fast as the recommended candidate, but better in nothing
+	CauseLess   Cause = "dominated" // as fast as the recommended candidate, but not better in any property
 )
 
 // Rejection is a candidate that is not recommended, with the cause.

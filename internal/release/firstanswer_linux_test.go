@@ -83,7 +83,7 @@ func follow(b *testing.B, terminal *os.File) {
 	b.ReportMetric(time.Since(began).Seconds(), "s/all")
 }
 
-// escapes matches what moves the cursor of a terminal or changes colors.
+// escapes matches escape sequences that move the cursor of a terminal or change colors.
 var escapes = regexp.MustCompile(`\x1b\[[\d;]*[A-Za-z]`)
 
 // shown returns what a line of a terminal shows after a bar has been removed from it.

@@ -21,7 +21,7 @@ type key struct {
 	workload, phase, driver string
 
 	parameters map[string]int64
-	nth        map[string]int    // index of a parameter's value among its ascending values, for parameters whose values depend on the scale; -1: the last
+	nth        map[string]int    // index of a parameter's value among its ascending values, for parameters whose values depend on the scale; -1 is the last value
 	settings   map[string]string // a value of "" means that the setting is not set
 	once       bool              // the case of the cell has a single long trial; see the function [once]
 }
@@ -155,7 +155,7 @@ type cells struct {
 	share       float64 // share of the significance level that this evaluation of the claims may use
 	list        []cell
 	asPublished bool
-	drivers     []string // in the order of the run
+	drivers     []string // drivers in the order of the run
 
 	// found, if not nil, collects the IDs of the cases that [cells.find] finds.
 	found map[int]bool

@@ -141,7 +141,7 @@ type plan struct {
 	drivers     []build.Ref
 	seed        uint64
 	fewer       bool  // use leg.fewer
-	time        int64 // length of phases of fixed duration in milliseconds; 0: the workload's own
+	time        int64 // length of phases of fixed duration in milliseconds; 0 for the length in the workload
 }
 
 func (p *plan) cases() ([]*lab.Case, error) {

@@ -136,7 +136,7 @@ func TestStatesAtTheEnd(t *testing.T) {
 		{"truncation", []Model{Ordered, Posix}, join(old, []trace.Op{truncate(1, 100)}), []string{"a=A16", "a=A(100)"}},
 		{"what was cut off stays away", []Model{Ordered, Posix}, join(old, []trace.Op{truncate(1, 512), truncate(1, 1024)}), []string{"a=A16", "a=A1", "a=A2", "a=A1.1"}},
 		{"a write after a truncation", []Model{Ordered}, join(old, []trace.Op{truncate(1, 0), write(1, 0, sectors("B"))}),
-			[]string{"a=A16", "a=", "a=B1"}}, // never the write without the truncation
+			[]string{"a=A16", "a=", "a=B1"}}, // the write never persists without the truncation
 		{"a synced truncation", []Model{Ordered, Posix}, join(old, []trace.Op{truncate(1, 0), write(1, 4096, sectors("B")), sync(1)}), []string{"a=.8B1"}},
 		{"an empty write changes nothing", []Model{Kill, Ordered, Posix}, join(old, []trace.Op{write(1, 100_000, "")}), []string{"a=A16"}},
 		{"a write that failed did nothing", []Model{Kill, Ordered, Posix}, join(old, []trace.Op{{Kind: trace.Write, File: 1, Data: []byte("no"), Failed: true}}), []string{"a=A16"}},

@@ -19,7 +19,7 @@ type maker struct {
 	unit    int64
 	faulty  bool // some syncs fail
 	ops     []trace.Op
-	content map[int][]byte // by the number of the file
+	content map[int][]byte // contents of files, by the number of the file
 	ever    map[int]map[int64][][]byte
 	cuts    map[int][]int64 // sizes to which a file was truncated
 	synced  map[int]bool    // true if the last operation on the file's content was a sync

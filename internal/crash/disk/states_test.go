@@ -20,8 +20,8 @@ func commits(n int) []trace.Op {
 	return ops
 }
 
-// TestAcknowledged checks that a state that several faults leave has the greatest number of acknowledged
-// transactions, and that there is no state from before the acknowledgment of transaction 0.
+// TestAcknowledged checks a state that several faults leave: it must have the greatest number of
+// acknowledged transactions. There must be no state from before transaction 0 was acknowledged.
 func TestAcknowledged(t *testing.T) {
 	ops := []trace.Op{create(1, "a"), write(1, 0, pages("X")), write(1, 0, pages("A")), sync(1), syncDir("."), acknowledge(0),
 		write(1, 0, pages("B")), sync(1), acknowledge(1), write(1, 0, pages("B")), acknowledge(2), write(1, 0, pages("C")), acknowledge(3)}

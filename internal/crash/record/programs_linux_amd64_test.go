@@ -91,7 +91,7 @@ func write(fd int, text string) {
 	must(err)
 }
 
-// everyCall makes each call on files that is recorded.
+// everyCall makes each kind of call on files that the recorder knows.
 func everyCall() {
 	a := create("a.db")
 	open("a.db", unix.O_RDWR|unix.O_CREAT) // creates nothing, because the file exists
@@ -110,7 +110,7 @@ func everyCall() {
 	_, err = unix.Pwrite(a, nil, 1000) // changes nothing
 	must(err)
 	write(open("a.db", unix.O_WRONLY|unix.O_APPEND), "more")
-	pwrite(open("a.db", unix.O_WRONLY|unix.O_APPEND), "most", 0) // appends too
+	pwrite(open("a.db", unix.O_WRONLY|unix.O_APPEND), "most", 0) // appends, although the offset is 0
 	pwrite(open("a.db", unix.O_WRONLY|unix.O_DSYNC), "D", 1)
 	copied, err := unix.Dup(a)
 	must(err)
@@ -133,7 +133,7 @@ func everyCall() {
 	unix.Sync()
 }
 
-// directoryCalls makes each call on names that is recorded.
+// directoryCalls makes each kind of call on names that the recorder knows.
 func directoryCalls() {
 	wd, err := os.Getwd()
 	must(err)
@@ -373,7 +373,8 @@ func endless() {
 	}
 }
 
-// patient writes before and after a line on its standard input, and says how the second write ends.
+// patient writes before and after it reads a line from its standard input. It prints the result of
+// the second write.
 func patient() {
 	fd := create("a.db")
 	pwrite(fd, "before", 0)

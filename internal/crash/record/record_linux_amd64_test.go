@@ -77,7 +77,7 @@ func TestThreads(t *testing.T) {
 	s := start(t, "threads", nil)
 	s.finish()
 	var log strings.Builder
-	next := map[string]int{} // by file and thread
+	next := map[string]int{} // next number that is expected, by file and thread
 	for i := range s.rec.Ops {
 		o := &s.rec.Ops[i]
 		if o.Kind != trace.Write {

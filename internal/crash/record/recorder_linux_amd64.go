@@ -174,7 +174,7 @@ func (r *Recorder) Run() (*Recording, error) {
 		var n notification // the kernel requires zeros
 		switch errno := ioctl(r.notifications, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
 		case 0:
-		case unix.ENOENT: // the thread was killed meanwhile
+		case unix.ENOENT: // the thread was killed in the meantime
 			continue
 		default:
 			return nil, fmt.Errorf("notification: %w", errno)

@@ -21,7 +21,7 @@ import (
 type display struct {
 	mu    sync.Mutex
 	w     io.Writer
-	width int // of the terminal in columns; 0: no terminal
+	width int // width of the terminal in columns; 0 if there is none
 	quiet bool
 	bar   *progressbar.ProgressBar
 }
@@ -40,7 +40,7 @@ func (d *display) Say(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bar != nil {
-		_ = d.bar.Clear() // if clearing fails, the line is printed beside the bar
+		_ = d.bar.Clear() // if clearing fails, the line is printed after the bar, on the same line
 	}
 	fmt.Fprintln(d.w, document.Wrap(fmt.Sprintf(format, args...), d.width))
 }

@@ -103,8 +103,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCrashUnrecorded explores where nothing can be recorded: what needs no recording is tried all the same,
-// and the answer says what was not.
+// TestCrashUnrecorded explores crashes where nothing can be recorded. Faults that need no recording
+// must still be explored, and the answer must say which faults were not.
 func TestCrashUnrecorded(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)
@@ -135,8 +135,9 @@ func TestCrashUnrecorded(t *testing.T) {
 	p.nothingLeft()
 }
 
-// TestSoakCrashAttached explores transactions over two files. With a rollback journal they are atomic, so states
-// are judged right although super-journals have absolute names. With WAL they are not.
+// TestSoakCrashAttached explores transactions that change two files. With a rollback journal they
+// are atomic, and states must be judged right although super-journals have absolute names. With WAL
+// they are not atomic.
 func TestSoakCrashAttached(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)

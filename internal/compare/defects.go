@@ -21,10 +21,10 @@ type Explanation struct {
 	Cells   []string `json:"cells"`   // names of the cells in which it does
 }
 
-// Explained lists known defects that may explain why one side needs more than the other. Only the
-// driver of the side that needs more has the defect. In the map "worse", a cell has a positive
-// number if the second side needs more, and a negative number if the first side does. The
-// parameters "first" and "second" are the analyses of the two sides' runs.
+// Explained lists known performance defects that may explain why one side needs more than the
+// other. Only the driver of the side that needs more has the defect. In the map "worse", a cell has
+// a positive number if the second side needs more, and a negative number if the first side does.
+// The parameters "first" and "second" are the analyses of the two sides' runs.
 func Explained(first, second *stats.Analysis, cells []*stats.Compared, worse map[*stats.Compared]int) (list []Explanation) {
 	for _, x := range cells {
 		with, a, without, b := x.Second, second, x.First, first

@@ -48,11 +48,11 @@ func TestCountdown(t *testing.T) {
 	at(20 * time.Second)
 	p.Building(2, 3, "modernc")
 	at(30 * time.Second)
-	p.Built(1, 3, "mattn", nil) // in half of the time
+	p.Built(1, 3, "mattn", nil) // the build took half of the expected time
 	p.Building(3, 3, "ncruces")
 	at(30 * time.Second)
 	at(139 * time.Second)
-	at(141 * time.Second) // both were expected to be built
+	at(141 * time.Second) // both workers were expected to be built by now
 	p.Built(2, 3, "modernc", errors.New("no network"))
 	at(150 * time.Second)
 	p.Built(3, 3, "ncruces", nil)
@@ -123,8 +123,8 @@ func TestCountdownCorrectsItself(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		less     bool
-		took     time.Duration // by the first
-		together bool          // both begin at once
+		took     time.Duration // time that the first build took
+		together bool          // both builds begin at once
 		want     string
 	}{
 		{"the first was in Go's cache", true, 7 * time.Second, true, "about 53s"},

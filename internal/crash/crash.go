@@ -114,7 +114,7 @@ type Outcome struct {
 	States   int       `json:"states"` // number of different states that were judged
 	Lost     int       `json:"lost"`   // number of states in which transactions are lost, but nothing is damaged
 	Broken   int       `json:"broken"`
-	MostLost int       `json:"most_lost"`         // most acknowledged transactions that were lost at once
+	MostLost int       `json:"most_lost"`         // the greatest number of acknowledged transactions that are lost in one state
 	Failing  []Failure `json:"failing,omitempty"` // some of the states that are lost or broken, the worst first
 	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault, not counting the recording; with kill, how many times the process was really killed
 	Refused  int       `json:"refused,omitempty"` // attempts at a transaction that failed

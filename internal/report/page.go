@@ -29,7 +29,8 @@ func runOnPage(a *stats.Analysis, o Options) document.Document {
 }
 
 // pageOf describes a run for a page: the answer and the first picture, warnings, pictures with their
-// figures, and how the run was measured. All further text is the same as in the other formats.
+// figures, and how the run was measured. The other formats have the same texts, without the
+// pictures.
 func pageOf(a *stats.Analysis, o Options) document.Document {
 	o.Hints.Full = "" // no command is named, because the page itself lists the imprecise figures
 	said := o.Answers

@@ -83,7 +83,7 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 	return shown, true
 }
 
-// PNGScale is the number of pixels of a PNG for each pixel of a picture's width.
+// PNGScale is the width of a PNG in pixels, divided by the width for which its picture is drawn.
 const PNGScale = 2
 
 // pictureFormats has the formats in which a picture of a given width can be written.

@@ -137,7 +137,7 @@ type NoisePhase struct {
 	Most  float64 `json:"most"`  // the longest time, divided by the median
 
 	Ratios []float64 `json:"ratios"`           // time of one case divided by that of the other, for each round
-	Half   float64   `json:"half_of_ratios"`   // in half of the rounds, the two cases differ by at least this share
+	Half   float64   `json:"half_of_ratios"`   // in half of the rounds, the times of the two cases differ by at least this share
 	Widest float64   `json:"widest_of_ratios"` // the greatest share by which the two cases differ in a round
 
 	Smallest []SmallestDifference `json:"tells"` // what runs of different lengths can show, in increasing order of rounds

@@ -9,7 +9,7 @@ const (
 	CodeIntegrity = "integrity" // quick_check finds a fault
 	CodeAnswer    = "answer"    // an HTTP answer, or a row that a job verified, is wrong
 
-	// A setting did not take effect, or was changed.
+	// A setting did not take effect when the database was opened, or had another value later in the trial.
 	CodeSetting = "setting"
 
 	// The worker's proof lacks the build flag or variable that the variant of its driver needs.

@@ -377,8 +377,8 @@ type Opening struct {
 
 // Opened is the result of an Opening.
 type Opened struct {
-	// Failed is the library's error if it refused the data source name, or if nothing could be
-	// read.
+	// Failed is the library's error if it refused the data source name, or if no query of the opened
+	// database succeeded.
 	Failed string `json:"failed,omitempty"`
 
 	Existing    bool         `json:"existing,omitempty"`                            // the library opened the database only after its file had been created

@@ -322,7 +322,7 @@ func nameOf(number int32) string {
 	return ""
 }
 
-// write writes the program's bytes to a file of the directory.
+// write carries out a call of the recorded program that writes to a file of the recorded directory.
 func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 	list := n.number != unix.SYS_WRITE && n.number != unix.SYS_PWRITE64
 	data, err := r.data(n, list)

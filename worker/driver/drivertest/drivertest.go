@@ -1,5 +1,6 @@
-// Package drivertest is the conformance suite of the driver contract. Package suite runs it
-// together with the suites of jobs and of added cost. A driver outside this repository may run
+// Package drivertest is the conformance suite of the driver contract. The package
+// worker/suite runs it together with two other suites: one tests jobs, and one measures the cost that
+// the driver's adapter adds to its library. A driver outside this repository may run
 // it alone:
 //
 //	func TestConformance(t *testing.T) { drivertest.Run(t, New()) }

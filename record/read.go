@@ -246,7 +246,7 @@ func (d *reader) args(data []byte) ([]Arg, error) {
 	return list, nil
 }
 
-// readArg reads a parameter. If the argument named is true, the parameter already has a name, and
+// readArg reads a parameter. If the argument "named" is true, the parameter "already" has a name, and
 // data must not give it another name.
 func readArg(data []byte, named bool) (Arg, error) {
 	switch c := data[0]; {

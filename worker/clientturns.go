@@ -41,7 +41,7 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 	return t
 }
 
-// operation must be called before each operation of a query or a mix. The parameter leads is true
+// operation must be called before each operation of a query or a mix. The parameter "leads" is true
 // if the client is the first one, and elapsed is the client's time so far. If a slice has ended,
 // operation waits for the next turn of this process, and returns how long it waited. Both times are
 // in nanoseconds.

@@ -17,7 +17,7 @@ import (
 )
 
 // lockedAtFirst makes INSERTs into the table b fail because of a lock. For each row, the first
-// attempts fail, as many as the parameter attempts says. The INSERTs of the verification, which run
+// attempts fail, as many as the parameter "attempts" says. The INSERTs of the verification, which run
 // before the clock starts, succeed.
 func lockedAtFirst(f *fake, attempts int) {
 	var mu sync.Mutex

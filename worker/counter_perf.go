@@ -28,7 +28,7 @@ const (
 )
 
 // open begins to count the event e in a thread. It does not count while the thread executes kernel
-// code. If the parameter inherit is true, it also counts in the threads and processes that this
+// code. If the parameter "inherit" is true, it also counts in the threads and processes that this
 // thread starts later.
 func (e event) open(thread int, inherit bool) (fd int, err error) {
 	attr := struct { // perf_event_attr, PERF_ATTR_SIZE_VER0
@@ -122,7 +122,7 @@ func readCount(fd int, b []byte) count {
 	return count{number(0), number(1) - number(2)}
 }
 
-// thread begins to count the event in the calling thread only. The function end returns the count
+// thread begins to count the event in the calling thread only. The function "end" returns the count
 // since then. The caller must stay on this thread until it has called end.
 func (c *counter) thread() (end func() count) {
 	if c == nil {

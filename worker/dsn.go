@@ -292,7 +292,7 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	return nil
 }
 
-// tryHeld calls [tryLock] while another connection holds the lock. The function release makes that
+// tryHeld calls [tryLock] while another connection holds the lock. The function "release" makes that
 // connection release the lock. Some libraries wait for the other connection of a shared cache even
 // after the context has ended. In that case tryHeld calls release and returns gaveUp = true.
 func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() error) (code int, gaveUp bool, err error) {

@@ -129,7 +129,7 @@ func TestMixFailuresAtARate(t *testing.T) {
 	}
 }
 
-// The function unique makes every second write fail with an error of a UNIQUE constraint. The
+// The function "unique" makes every second write fail with an error of a UNIQUE constraint. The
 // second statement of the write fails, which is the INSERT into the table b.
 func unique(f *fake) {
 	f.answer = one

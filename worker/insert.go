@@ -121,7 +121,7 @@ func (i *inserter) chunkRows(set *insertSet) int64 {
 	return n
 }
 
-// sliced inserts a chunk of n rows. If the parameter begins is true, the chunk is the beginning of
+// sliced inserts a chunk of n rows. If the parameter "begins" is true, the chunk is the beginning of
 // a slice. In that case sliced also measures how long the first operations of the slice (its lead,
 // see [slicing]) take.
 func (i *inserter) sliced(ctx context.Context, set *insertSet, n int, begins bool) error {

@@ -134,7 +134,7 @@ func (r recovering) Open(ctx context.Context, path string, s driver.Settings) (d
 	return r.Recover(ctx, path, s)
 }
 
-// peakOf returns the peak memory in bytes of this process or, if the parameter children is true, of
+// peakOf returns the peak memory in bytes of this process or, if the parameter "children" is true, of
 // its living children.
 func peakOf(children bool) int64 {
 	if !children {

@@ -361,7 +361,7 @@ func (c *replayClient) close() (err error) {
 	return errors.Join(err, c.conn.Close())
 }
 
-// collect adds up the measurements of all events, and writes the sums to s. The parameter first has
+// collect adds up the measurements of all events, and writes the sums to s. The parameter "first" has
 // the first error of each code.
 func (r *replay) collect(s *protocol.Sample, first map[int]said) error {
 	histograms := make([]*latency.Histogram, len(r.Operations))

@@ -102,7 +102,7 @@ func (s *slicing) next(ctx context.Context) error {
 }
 
 // pause pauses the stopwatch until this process's next turn. It does not change the number of
-// operations left in the slice. The parameter wall is the wall time of the phase so far, in
+// operations left in the slice. The parameter "wall" is the wall time of the phase so far, in
 // nanoseconds.
 func (s *slicing) pause(ctx context.Context, wall int64) error {
 	err := s.watch.Pause(func() error { return s.trial.wait(ctx, s.phase, wall) })

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// epoch is the zero point of the times that the function now returns. time.Since(epoch) asks the
+// epoch is the zero point of the times that the function "now" returns. time.Since(epoch) asks the
 // system only for the monotonic time.
 var epoch = time.Now()
 

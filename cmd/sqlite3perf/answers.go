@@ -64,9 +64,9 @@ func as[T any, W ~func(io.Writer, string, document.Options) error](of func(T) W)
 	return func(_ *cli.OutputOptions, answer T) cli.AnswerWriter { return cli.AnswerWriter(of(answer)) }
 }
 
-// checkGateFormat returns an error unless format is one for people to read. In all other formats,
-// the report of the gate's last run is printed instead of the gate, because that report can be the
-// baseline of another gate.
+// checkGateFormat returns an error unless format is one for people to read. Other formats, such as
+// JSON, have no form for a gate: the command gate prints the report of its last run in them, so
+// that the report can be the baseline of another gate.
 func checkGateFormat(format string) error {
 	if !slices.Contains([]string{cli.TableFormat, "markdown", pageFormat}, format) {
 		return fmt.Errorf("a stored gate has no format %q", format)

@@ -400,7 +400,7 @@ func hostileAnswers(t *testing.T, everywhere bool) {
 
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
-// TestAnswersAreStored checks that the variable stored has each question whose answers are stored, and that
+// TestAnswersAreStored checks that the variable "stored" has each question whose answers are stored, and that
 // show and report can print these answers as a table, as HTML and, except gates, as JSON.
 func TestAnswersAreStored(t *testing.T) {
 	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionGate, result.QuestionLocks, result.QuestionTune} {

@@ -122,7 +122,7 @@ func hostileRun() *result.Run {
 }
 
 // storedAs stores a run in a new store, and returns the store's path. Before that, it restores the run's
-// statuses and metrics, which the function spoil may have made invalid.
+// statuses and metrics, which the function "spoil" may have made invalid.
 func storedAs(t *testing.T, r *result.Run) (path string) {
 	t.Helper()
 	for i := range r.Trials {

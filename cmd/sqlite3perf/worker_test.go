@@ -76,7 +76,7 @@ func (d *spoiled) Open(ctx context.Context, path string, s driver.Settings) (dri
 	}}}, nil
 }
 
-// wrappedRunner runs statements that the function wrap has wrapped.
+// wrappedRunner runs statements that the function "wrap" has wrapped.
 type wrappedRunner struct {
 	driver.Runner
 	wrap func(driver.Stmt, driver.Statement) driver.Stmt

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
 
-// TestSoakSuiteFinds breaks the driver in one way after another. For each way, the field found
+// TestSoakSuiteFinds breaks the driver in one way after another. For each way, the field "found"
 // lists checks of the conformance suite. These checks must fail.
 func TestSoakSuiteFinds(t *testing.T) {
 	checks := map[string]drivertest.Check{}

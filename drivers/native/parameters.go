@@ -31,7 +31,7 @@ type parameters struct {
 	bytes  []byte
 }
 
-// memory is the address range of one object. The field end is the address after the object's last
+// memory is the address range of one object. The field "end" is the address after the object's last
 // byte.
 type memory struct{ first, end uintptr }
 

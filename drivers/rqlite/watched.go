@@ -14,7 +14,7 @@ type request struct {
 	statements int
 }
 
-// watched sends requests. While the field watching is set, it also records in seen the settings of
+// watched sends requests. While the field "watching" is set, it also records in seen the settings of
 // requests with statements.
 type watched struct {
 	next     http.RoundTripper

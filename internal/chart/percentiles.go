@@ -22,9 +22,9 @@ type Distribution struct {
 	Link   string
 }
 
-// Percentile is one point of a distribution. The field Percentile is in percent (0 to 100): this
-// share of the values is at most Value. Percentile 100 is the largest value, which is shown at the
-// end of the axis.
+// Percentile is one point of a distribution. Of all values, Percentile percent (0 to 100) are less
+// than or equal to Value. Percentile 100 is the largest value, which is shown at the end of the
+// axis.
 type Percentile struct {
 	Percentile, Value float64
 	Tip               string // additional lines of the tip

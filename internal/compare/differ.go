@@ -83,7 +83,7 @@ func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
 type sideFact struct{ what, first, second string }
 
 // sideFacts compares the facts that the workers of two sides reported. It returns the facts that
-// differ and the facts that are the same, each with the names of its cells. The result proven is
+// differ and the facts that are the same, each with the names of its cells. The result "proven" is
 // the number of cells for which workers of both sides reported facts.
 func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact, string], proven int) {
 	for _, x := range cells {

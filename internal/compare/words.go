@@ -149,7 +149,7 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 
 // ratiosThan describes the ratios of cells, such as "33% slower than mattn in simple insert (30% to
 // 36%)". The parameter "than" is the name of the other side, and "where" says which cells these
-// are. The function ratio returns the ratio of a cell. For several cells, the text has the smallest
+// are. The function "ratio" returns the ratio of a cell. For several cells, the text has the smallest
 // and the greatest ratio.
 func ratiosThan(cells []*stats.Compared, ratio func(*stats.Compared) stats.Summary, where, than string) string {
 	by, within := ratioWords(cells, ratio)

@@ -188,7 +188,7 @@ var alternatives = map[string][2]string{
 	"mmap_size": {"1048576", "2097152"}, "encoding": {"utf-8", "utf-16le"},
 }
 
-// The function another returns a value of the setting that differs from the given one. It returns "" if it
+// The function "another" returns a value of the setting that differs from the given one. It returns "" if it
 // knows none. A library that applies both values must read the option, because only one of them can be its
 // default.
 func another(setting, value string) string {

@@ -31,8 +31,8 @@ type Questions struct {
 // indexes are -1 if there is no such value.
 type ofOption struct{ alone, another, nonsense int }
 
-// way is an option that may give a setting its wanted value. The field alone is the index in
-// Questions.Openings of the opening with only this option. The field another is the index of the opening with
+// way is an option that may give a setting its wanted value. The field "alone" is the index in
+// Questions.Openings of the opening with only this option. The field "another" is the index of the opening with
 // only the same option, but with another value.
 type way struct {
 	option         string

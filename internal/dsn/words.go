@@ -251,7 +251,7 @@ func cell(v *Verdict) string {
 	return "unseen"
 }
 
-// cellLegend has the words that the function cell returns for outcomes, with their meanings.
+// cellLegend has the words that the function "cell" returns for outcomes, with their meanings.
 var cellLegend = []struct {
 	outcome       Outcome
 	word, meaning string

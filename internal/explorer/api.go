@@ -174,7 +174,7 @@ func (q *query) day(name string, end bool) time.Time {
 	return t
 }
 
-// zone returns the time zone that the parameter zone names, such as Europe/Berlin, or UTC if the
+// zone returns the time zone that the parameter "zone" names, such as Europe/Berlin, or UTC if the
 // parameter is missing.
 func (q *query) zone() *time.Location {
 	name := q.text("zone")

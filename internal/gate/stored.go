@@ -60,7 +60,7 @@ func (g Gated) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionGate, keptVersion, k, runs[:len(runs)-1]...)
 }
 
-// Stored returns the result that is stored with an analyzed run. The function load returns the
+// Stored returns the result that is stored with an analyzed run. The function "load" returns the
 // analysis of another run of the same store. If one of the gate's runs is not there, the result has
 // the gate's answer, but no cells.
 func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) (g Gated, err error) {

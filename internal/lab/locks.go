@@ -178,7 +178,7 @@ type inProcesses struct {
 }
 
 // inProcesses returns the numbers of processes for the mixes of a workload, each with the values of
-// parameters for which it is used. The parameter points has the cases of the workload.
+// parameters for which it is used. The parameter "points" has the cases of the workload.
 func (m *Matrix) inProcesses(points []workload.Case, parameters map[string][]int64) (list []inProcesses) {
 	if values, given := m.Settings["processes"]; given {
 		for _, v := range values {

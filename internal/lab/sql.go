@@ -200,7 +200,7 @@ func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
 }
 
 // compile compiles a statement. It returns the number of columns of its rows, or -1 if that is not
-// known. If the function foreign reports true for an error, compile returns -1 and no error.
+// known. If the function "foreign" reports true for an error, compile returns -1 and no error.
 func (c *sqlCheck) compile(statement string, parameters int) (columns int, err error) {
 	columns, err = explain(c.ctx, c.db, statement, parameters)
 	if foreign(err) {

@@ -103,7 +103,7 @@ func story(rounds int, drivers ...fake) *stats.Analysis {
 	return stats.Analyze(r, "native")
 }
 
-// told returns the recommendation for the run that the function story returns, and a short
+// told returns the recommendation for the run that the function "story" returns, and a short
 // description of the recommendation.
 func told(rounds int, drivers ...fake) (*recommend.Advice, string) {
 	footprints := map[string]*result.Footprint{}

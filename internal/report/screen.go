@@ -18,7 +18,7 @@ import (
 // The ranks of a screen's sections. The section with the highest rank is shortened first.
 const (
 	rankLast    = 5 // empty lines, and details of the run
-	rankShorter = 4 // the rest of texts that are cut
+	rankShorter = 4 // the end of a long text, which can be cut off
 	rankRest    = 3 // rows, cells and warnings beyond the first
 	rankFirst   = 1 // the first rows, cells and warnings
 )

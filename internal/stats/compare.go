@@ -215,7 +215,7 @@ type Standing struct {
 }
 
 // Rank ranks n sets. The sets are in the order that [inOrder] returns. The parameter "pairs" has
-// the comparisons that [CompareAll] returned. The function takesPart reports whether a set is
+// the comparisons that [CompareAll] returned. The function "takesPart" reports whether a set is
 // compared. The function "floor" reports whether a set belongs to the floor (see [Standing]). The
 // floor has no rank and beats no set, unless only sets of the floor are compared. Two sets that
 // were not compared are tied.

@@ -78,7 +78,7 @@ func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int))
 }
 
 // Mergeable reports whether any run of the store can be read, and so can be merged into another
-// store. If there is none, the result leftOut has the reason for each run.
+// store. If there is none, the result "leftOut" has the reason for each run.
 func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
 	ids, err := s.ids(ctx)
 	m := &merge{from: s}

@@ -193,7 +193,7 @@ func (f *field) perSuccess(i, j int) float64 {
 }
 
 // failed reports whether more operations failed with a candidate than with today's settings: significantly
-// more, or more in every round. This weak evidence is enough, because the result only decides what is
+// more, or more in every round. This weak evidence is enough, because the result "only" decides what is
 // measured next.
 func (f *field) failed(i int) bool {
 	told, seems := f.a.MoreFailed(i, 1)

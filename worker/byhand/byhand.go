@@ -84,7 +84,7 @@ type Program struct {
 // many rows they have read. They pass each row to see, unless see is nil.
 type Database interface {
 	// Read runs one statement without timing it, and passes each row to see. Values are passed as
-	// texts, and NULL as "". The parameter columns is the number of the result's columns.
+	// texts, and NULL as "". The parameter "columns" is the number of the result's columns.
 	Read(sql string, columns int, see func(row []string) error) error
 
 	// Insert inserts the rows of blog. Each table that has rows gets its own transaction. The clock
@@ -127,13 +127,13 @@ func userID(users int64) []plan.Parameter {
 
 var userColumns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type: driver.Text}, {Type: driver.Bool}}
 
-// Query returns the phase that runs [SelectUsers]. The parameter users is the number of rows in the
+// Query returns the phase that runs [SelectUsers]. The parameter "users" is the number of rows in the
 // table users.
 func Query(users int64) *plan.Query {
 	return &plan.Query{Call: plan.Call{SQL: SelectUsers, Columns: userColumns, Rows: users}, Repeat: 1, Clients: 1}
 }
 
-// Mix returns the phase for which the program calls [KeyDatabase].Mix. The parameter count is the
+// Mix returns the phase for which the program calls [KeyDatabase].Mix. The parameter "count" is the
 // number of reads, and users is the number of rows in the table users.
 func Mix(count, users int64) *plan.Mix {
 	read := plan.Call{SQL: SelectUser, Parameters: userID(users), Columns: userColumns, Rows: 1}

@@ -21,8 +21,9 @@ type Config struct {
 	Delay  time.Duration // how long each byte is delayed, in each direction
 
 	// From returns the name of the process that dialed a connection from an address. The proxy
-	// calls From only between [Proxy.CutFrom] and [Proxy.Heal]. It calls From again if the result
-	// was "". If From is nil, no process has a name.
+	// calls From only between [Proxy.CutFrom] and [Proxy.Heal]. It remembers the name. If From
+	// returned "", the proxy calls it again for the same connection later. If From is nil, no
+	// process has a name.
 	From func(dialer net.Addr) string
 }
 

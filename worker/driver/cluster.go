@@ -20,7 +20,7 @@ type ClusterDB interface {
 	// acknowledged the change. Arguments are of type int64 or string.
 	ExecAt(ctx context.Context, member int, sql string, args ...any) error
 
-	// IntsAt sends a member a query whose result is one column of integers. The parameter level is
+	// IntsAt sends a member a query whose result is one column of integers. The parameter "level" is
 	// the level of consistency, one of [ReadLevels].
 	IntsAt(ctx context.Context, member int, level, sql string, args ...any) ([]int64, error)
 

@@ -53,7 +53,7 @@ var codeNames = map[int]string{
 }
 
 // CodeOf returns a function that returns the result code of an error. E is a library's type of
-// errors, and the parameter code returns the result code of an E. For an error that is not an E,
+// errors, and the parameter "code" returns the result code of an E. For an error that is not an E,
 // the returned function returns 0.
 func CodeOf[E error](code func(E) int) func(error) int {
 	return func(err error) int {

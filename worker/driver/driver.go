@@ -220,7 +220,7 @@ type Shower interface {
 type Sizer interface {
 	DB
 
-	// Sizes returns two sizes in bytes. The result all is the size of all files together. The
+	// Sizes returns two sizes in bytes. The result "all" is the size of all files together. The
 	// result logs is the part of it that SQLite's write-ahead logs take.
 	Sizes(ctx context.Context) (all, logs int64, err error)
 }
@@ -229,7 +229,7 @@ type Sizer interface {
 type Restorer interface {
 	DB
 
-	// Keep saves the present state of the database. The function restore returns the database to
+	// Keep saves the present state of the database. The function "restore" returns the database to
 	// that state.
 	Keep(ctx context.Context) (restore func(ctx context.Context) error, err error)
 }

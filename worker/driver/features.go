@@ -83,7 +83,7 @@ func syntax(name, key, probe, messages string) Feature {
 	return Feature{name, key, probe, regexp.MustCompile(messages)}
 }
 
-// Has reports whether SQLite has the feature. The parameter message is the error message of the
+// Has reports whether SQLite has the feature. The parameter "message" is the error message of the
 // feature's probe, or "" if the probe succeeded. ok is false if the error has another cause than a
 // missing feature. If load_extension exists but is not allowed, Has returns true.
 func (f Feature) Has(message string) (has, ok bool) {

@@ -52,7 +52,7 @@ func DirectoryPragma(sql string) string {
 }
 
 // hasWord reports whether sql contains word, in upper or lower case, as a complete word. A part
-// of a longer word does not count. The parameter word must be in lower case.
+// of a longer word does not count. The parameter "word" must be in lower case.
 func hasWord(sql, word string) bool {
 	letter := func(i int) bool {
 		return i >= 0 && i < len(sql) && (sql[i] == '_' || '0' <= sql[i] && sql[i] <= '9' || 'a' <= sql[i]|0x20 && sql[i]|0x20 <= 'z')

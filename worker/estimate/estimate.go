@@ -30,7 +30,7 @@ func Of(values []float64) Estimate {
 }
 
 // At returns the median of values with an interval whose confidence level is at least confidence,
-// which must be below 1. There must be at least one value. The result actual is the confidence
+// which must be below 1. There must be at least one value. The result "actual" is the confidence
 // level of the interval. If there are too few values, actual is 0 and the interval is their range.
 //
 // The ends of the interval are order statistics, because the number of values below the true median

@@ -123,7 +123,7 @@ func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.L
 	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
 }
 
-// written has the measurements of clients that wrote. The field wall is the elapsed time, cpu is
+// written has the measurements of clients that wrote. The field "wall" is the elapsed time, cpu is
 // the CPU time of all processes, and members is the part of cpu that the cluster's members used.
 // All three are in ns.
 type written struct {

@@ -216,7 +216,7 @@ func (k *committing) transaction(ctx context.Context, n int, u *unit) (more bool
 	return false, nil
 }
 
-// try runs transaction n. If the parameter canceled is true, the transaction's context ends at a
+// try runs transaction n. If the parameter "canceled" is true, the transaction's context ends at a
 // random time.
 func (k *committing) try(ctx context.Context, n int, u *unit, canceled bool) error {
 	if canceled {

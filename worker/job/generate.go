@@ -173,7 +173,7 @@ type chunk struct {
 	count   int           // the number of rows in inserts
 }
 
-// arrange fills k.inserts with the parameters of INSERTs. The parameter per is the number of rows
+// arrange fills k.inserts with the parameters of INSERTs. The parameter "per" is the number of rows
 // of one INSERT. The parameters of an INSERT are the ID of its first row, from which SQLite
 // computes the other IDs, and the values of the other columns in all its rows.
 func (k *chunk) arrange(per int) {

@@ -45,7 +45,7 @@ func errorf(code, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// refuse returns an error about a request. The parameter problem is the error's message. The
+// refuse returns an error about a request. The parameter "problem" is the error's message. The
 // parameter fields has the names of the job's fields whose values the user can change to avoid the
 // error.
 func refuse(code, problem string, fields ...string) error {

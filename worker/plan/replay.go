@@ -316,7 +316,7 @@ func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err e
 }
 
 // fillLengths appends to c one random value for each entry of lengths. The entry is the length of a
-// text, a blob or a stored integer in bytes; reals and times ignore it. The parameter times has the
+// text, a blob or a stored integer in bytes; reals and times ignore it. The parameter "times" has the
 // indexes of the values that are times.
 func fillLengths(c *driver.Column, s stream, lengths []int64, times []int) {
 	isTime := make(map[int]bool, len(times))

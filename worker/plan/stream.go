@@ -71,7 +71,7 @@ type arenaKey struct {
 	size int
 }
 
-// arena returns random bytes, or random letters if the parameter text is true. A value of any
+// arena returns random bytes, or random letters if the parameter "text" is true. A value of any
 // length up to longest can begin at any of the first 2^arenaBits positions.
 func arena(text bool, longest int64) []byte {
 	const once = 1 << arenaBits

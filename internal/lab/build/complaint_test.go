@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// A moduleProxy serves the module example.com/lib, which requires example.com/dep. The field fault says how
+// A moduleProxy serves the module example.com/lib, which requires example.com/dep. The field "fault" says how
 // it answers requests for the archive of example.com/dep.
 type moduleProxy struct {
 	*httptest.Server

@@ -55,7 +55,7 @@ func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, 
 	return info, proof, err
 }
 
-// describe returns the worker's first answer and its standard error.
+// describe returns the worker's first answer and what it wrote to stderr.
 func describe(ctx context.Context, executable string, args []string) (a protocol.Response, stderr string, err error) {
 	line, err := json.Marshal(protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})
 	if err != nil {

@@ -199,7 +199,7 @@ func (n *Need) unreached(ctx context.Context) string {
 	return strings.Join(bad, "; ")
 }
 
-// unusable says why a server cannot be used. It returns "" if the server can be used. The result refuses is
+// unusable says why a server cannot be used. It returns "" if the server can be used. The result "refuses" is
 // true if the server refuses the password. Internal errors (5xx) of the server are ignored, because they may
 // be temporary.
 func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bool) {

@@ -32,7 +32,7 @@ func (e *NoReleaseError) Error() string {
 
 // Releases lists the versions of a driver's library from first to last, the oldest first. The list includes
 // first and last. It leaves out retracted versions, and pre-releases other than these two. The error is a
-// [*NoReleaseError] if first or last is not available. The parameter last may be "latest".
+// [*NoReleaseError] if first or last is not available. The parameter "last" may be "latest".
 func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([]string, error) {
 	out, err := b.list(ctx, "-versions", k.Module)
 	if err != nil {

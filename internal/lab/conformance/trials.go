@@ -55,7 +55,7 @@ func well(t *result.Trial) error {
 }
 
 // turns returns a check that runs two trials of a workload, which take turns. The check does this several
-// times, as the parameter rounds says. The first time, each phase is in one piece. Later, it is in slices of
+// times, as the parameter "rounds" says. The first time, each phase is in one piece. Later, it is in slices of
 // a few operations. A worker need not wait for the order to proceed, but then it must not claim that it
 // waits. It may ignore the slices.
 func turns(text string, rounds int) func(context.Context, *Subject) error {

@@ -235,10 +235,11 @@ func (m *Machine) Trials(ctx context.Context, cases []*lab.Case, seed uint64) ([
 // names with the same identifier belong to one machine.
 func (m *Machine) Boot() string { return m.hello.Boot }
 
-// Lost returns the error after which trials on the machine fail, or nil.
+// Lost returns the error with which the connection to the machine was lost, or nil. After such an
+// error, all trials on the machine fail.
 func (m *Machine) Lost() error { return m.lost }
 
-// observed asks the agent for its warnings. The parameter moment says when: before the run, before a round or
+// observed asks the agent for its warnings. The parameter "moment" says when: before the run, before a round or
 // after the run. If the connection is lost, observed returns nil.
 func (m *Machine) observed(moment string) (list []result.Warning) {
 	if m.lost == nil {

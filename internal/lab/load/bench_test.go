@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// The function nothing starts a server that answers every request without doing any work, in a
+// The function "nothing" starts a server that answers every request without doing any work, in a
 // separate process. It returns the server's address.
 func nothing(b *testing.B) string {
 	b.Helper()

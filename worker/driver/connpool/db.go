@@ -69,7 +69,7 @@ type Pool interface {
 	Waited() (callers int64, total time.Duration)
 }
 
-// New returns a database that lends the connections of pool. The parameter size is the number of
+// New returns a database that lends the connections of pool. The parameter "size" is the number of
 // these connections, and begin is the SQL statement that begins a transaction.
 func New(pool Pool, size int, begin string) driver.WaitCounter {
 	d := &db{pool, begin, make([]session, size)}
@@ -188,7 +188,7 @@ func (d *db) Begin(ctx context.Context) (driver.Tx, error) {
 	return t, nil
 }
 
-// start begins a transaction on s. If the parameter owned is true, s returns to the pool when the
+// start begins a transaction on s. If the parameter "owned" is true, s returns to the pool when the
 // transaction ends.
 func (d *db) start(ctx context.Context, s *session, owned bool) (driver.Tx, error) {
 	err := s.guard(ctx)

@@ -16,7 +16,7 @@ type Queue struct {
 	waited  atomic.Int64 // time that they waited, in ns
 }
 
-// NewQueue returns the queue for a pool. The parameter size is the number of the pool's
+// NewQueue returns the queue for a pool. The parameter "size" is the number of the pool's
 // connections.
 func NewQueue(size int) *Queue { return &Queue{size: int64(size)} }
 
@@ -29,7 +29,7 @@ func (q *Queue) Enter() (began time.Time) {
 	return began
 }
 
-// Leave counts the wait of a caller. The parameter began is the result of Enter for this caller,
+// Leave counts the wait of a caller. The parameter "began" is the result of Enter for this caller,
 // and got is false if the caller gets no connection.
 func (q *Queue) Leave(began time.Time, got bool) {
 	if !got {

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// The map since has the version of SQLite that introduced a feature, by the feature's key. Later
+// The map "since" maps a feature's key to the version of SQLite that introduced the feature. Later
 // versions also have the feature unless it is compiled out.
 var since = map[string]string{
 	"json": "3.38.0", "jsonb": "3.45.0", "upsert": "3.24.0", "window": "3.25.0", "generated": "3.31.0",

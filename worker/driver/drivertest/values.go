@@ -45,7 +45,7 @@ func valueChecks() []Check {
 	}
 }
 
-// roundTrip returns a check that writes values and reads them back unchanged. The parameter stored
+// roundTrip returns a check that writes values and reads them back unchanged. The parameter "stored"
 // is the type that SQLite must report for the values, such as "integer". The values are inserted as
 // one batch, and also passed through a SELECT one by one.
 func roundTrip(name, key string, t driver.Type, stored string, values ...any) Check {

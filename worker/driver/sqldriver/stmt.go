@@ -16,7 +16,7 @@ type textRunner interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// stmt is a prepared statement or, if the field prepared is nil, ad hoc SQL. The field text
+// stmt is a prepared statement or, if the field "prepared" is nil, ad hoc SQL. The field text
 // executes ad hoc SQL.
 type stmt struct {
 	lib *Library
@@ -87,7 +87,7 @@ func newStmt(lib *Library, st contract.Statement) *stmt {
 }
 
 // check returns an error if an execution does not bind as many values as the statement has
-// parameters. The parameter per is the number of rows of b that an execution binds.
+// parameters. The parameter "per" is the number of rows of b that an execution binds.
 func (s *shape) check(b *contract.Batch, per int) error {
 	n := 0
 	if b != nil {

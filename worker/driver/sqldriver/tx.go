@@ -19,7 +19,7 @@ type tx struct {
 	over   bool // set if the transaction's own context has ended
 
 	first [2]stmt // the first results of Stmt, here so that they are not allocated one by one
-	stmts int     // how many elements of the array first are in use
+	stmts int     // how many elements of the array "first" are in use
 }
 
 // Stmt returns a statement of a Conn unchanged, because database/sql runs it on the Conn,

@@ -177,7 +177,7 @@ func (p *pairing) report(b *testing.B, unit string) {
 // Its value is the number of rows.
 const inChild = "SQLITE3PERF_GENERATE_ROWS"
 
-// Child does nothing unless the function peak has started this process. Otherwise it fills the
+// Child does nothing unless the function "peak" has started this process. Otherwise it fills the
 // table, prints the peak memory of the process and exits. A TestMain calls Child before anything
 // else.
 func (c Comparison) Child() {

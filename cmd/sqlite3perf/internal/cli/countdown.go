@@ -127,7 +127,7 @@ func (c *countdown) before(now time.Time) (text string, share float64) {
 	return c.until(left, late, doing), c.share(now, left)
 }
 
-// during says what is left while trials run. The parameter left is the estimate of the laboratory; it is 0 if
+// during says what is left while trials run. The parameter "left" is the estimate of the laboratory; it is 0 if
 // that is not known yet, or if ended is true.
 func (c *countdown) during(now time.Time, left time.Duration, ended bool, words string) (text string, share float64) {
 	if left > 0 || ended {

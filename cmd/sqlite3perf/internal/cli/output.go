@@ -50,7 +50,7 @@ func (o *OutputOptions) AddFlags(f *pflag.FlagSet) {
 const TableFormat = "table"
 
 // SetFormats sets the formats of the command, and the usage of --format. The parameter "what" describes
-// what is printed. The function known returns an error for any other format.
+// what is printed. The function "known" returns an error for any other format.
 func (o *OutputOptions) SetFormats(what string, formats []string, known func(string) error) {
 	o.Known = known
 	o.Asked.DefValue = ""

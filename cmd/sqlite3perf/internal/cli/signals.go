@@ -114,7 +114,7 @@ func StoppingTrials(measuring func() bool) func() string {
 }
 
 // Interruptible catches Ctrl-C. The first Ctrl-C closes stop. It also calls what() and prints the
-// returned message with say. The second Ctrl-C ends the returned context. The function release ends the
+// returned message with say. The second Ctrl-C ends the returned context. The function "release" ends the
 // context. If there was a Ctrl-C, release waits until the message has been printed.
 func (env *Environment) Interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)

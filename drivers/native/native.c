@@ -169,7 +169,8 @@ static int start(native_stmt *s, int64_t r) {
   return rc;
 }
 
-int native_exec(native_stmt *s) {
+int native_exec(native_handle handle) {
+  native_stmt *s = (native_stmt *)handle;
   int rc;
   int64_t r = s->in.lo;
   do {
@@ -276,7 +277,8 @@ int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena)
   return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int native_query(native_stmt *s, native_page *p, native_cell *cells, char *arena) {
+int native_query(native_handle handle, native_page *p, native_cell *cells, char *arena) {
+  native_stmt *s = (native_stmt *)handle;
   int rc = start(s, s->in.lo);
   if (rc == SQLITE_OK) return native_next(s, p, cells, arena);
   native_stop(s);

@@ -149,6 +149,10 @@ typedef struct native_stmt {
   char *sql;
 } native_stmt;
 
+/* The address of a native_stmt as a number. The calls of every execution take it instead of a
+** pointer, because for a pointer cgo would look up each time whether it points to Go's memory. */
+typedef uintptr_t native_handle;
+
 /* Makes a statement, compiled unless it is ad hoc. The caller fills in the kinds of
 ** parameters and columns. If columns is -1, it is set to as many as the result has. */
 int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, int params, int columns,
@@ -158,7 +162,7 @@ int native_finalize(native_stmt *s);
 
 /* Binds and executes all rows of s->in. Stops at the first error. No binding of a text or blob
 ** survives the call. */
-int native_exec(native_stmt *s);
+int native_exec(native_handle s);
 
 /* One value of a result. */
 typedef struct native_cell {
@@ -183,7 +187,7 @@ typedef struct native_page {
 
 /* Binds s->in, begins one execution and packs its first page. The bound memory must stay
 ** where it is until a page is done, an error, or native_stop. */
-int native_query(native_stmt *s, native_page *p, native_cell *cells, char *arena);
+int native_query(native_handle s, native_page *p, native_cell *cells, char *arena);
 
 /* Packs the next page. */
 int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena);

@@ -77,7 +77,7 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 
 	rows := firstRows
 	o.page.max_rows, o.page.size = C.int32_t(rows), C.int32_t(len(o.arena))
-	rc := C.native_query(s.c, &o.page, &o.cells[0], (*C.char)(unsafe.Pointer(&o.arena[0])))
+	rc := C.native_query(s.handle(), &o.page, &o.cells[0], (*C.char)(unsafe.Pointer(&o.arena[0])))
 	for {
 		if err := s.conn.err(rc); err != nil {
 			return err

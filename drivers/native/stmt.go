@@ -73,11 +73,13 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	}
 	err := s.in.set(b, lo, hi)
 	if err == nil {
-		err = s.conn.err(C.native_exec(s.c))
+		err = s.conn.err(C.native_exec(s.handle()))
 	}
 	s.in.unset()
 	return err
 }
+
+func (s *stmt) handle() C.native_handle { return C.native_handle(uintptr(unsafe.Pointer(s.c))) }
 
 // Close ignores the result code of finalize, which repeats the error of the last execution.
 func (s *stmt) Close() error {

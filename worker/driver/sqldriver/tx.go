@@ -37,7 +37,9 @@ func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) 
 	if s.prepared == nil {
 		bound.text = t.tx
 	} else {
-		bound.prepared = t.tx.StmtContext(t.lib.prepared(ctx), s.prepared)
+		sc := s.scratch.Get().(*scratch)
+		bound.prepared = t.tx.StmtContext(s.context(ctx, sc), s.prepared)
+		s.scratch.Put(sc)
 	}
 	return bound, nil
 }

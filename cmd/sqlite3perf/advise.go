@@ -161,9 +161,9 @@ func (o *adviseOptions) looked() advise.Looked {
 	return advise.Looked{Diff: o.diff, Cold: o.cold, Targets: o.targets != nil}
 }
 
-// compareAnswers runs the statements on the candidates that have a worker. It sets l.Answers to the
-// compared answers or, if it could not get them, l.NotDiff to the reason. It does nothing without --diff
-// or with fewer than two candidates.
+// compareAnswers runs the workloads' statements on the candidates that have a worker, and compares their
+// answers. It stores the comparison in l.Answers. If there is none, it stores the reason in l.NotDiff. It
+// does nothing without --diff or with fewer than two candidates.
 func (o *adviseOptions) compareAnswers(ctx context.Context, env *cli.Environment, r *request, q inquiry, l *advise.Looked) error {
 	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref build.Ref) bool {
 		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })

@@ -125,8 +125,8 @@ func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cl
 	return l, err
 }
 
-// ofTheList returns the driver of the source tree for each of the refs, which may also be a variant
-// of that driver. It returns an error if a ref is neither.
+// ofTheList returns the drivers of the source tree that the refs name. A ref may also name a variant of
+// such a driver. For any other ref, ofTheList returns an error.
 func ofTheList(refs []build.Ref) (known []build.Known, err error) {
 	for _, r := range refs {
 		if r.Known == nil {

@@ -75,7 +75,7 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *location, show *cl
 
 // limited describes something that is to end within --time.
 type limited struct {
-	what, takes  string // what is measured, and the verb: take or takes
+	what, takes  string // what is measured, and the verb after it: "take" or "takes"
 	fewer, more  string // advice in the error: what to reduce, such as "fewer drivers", and alternatives to a longer --time, such as " or --rounds 6"
 	limit, least time.Duration
 }

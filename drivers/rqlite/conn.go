@@ -266,9 +266,9 @@ func (c *conn) failed(err error, of ...error) error {
 	return errors.New(oneLine(err))
 }
 
-// codes maps parts of SQLite's error messages to result codes, because rqlite returns only the
-// messages. The message is the same for a violated primary key and a violated unique column, so the
-// codes are primary.
+// codes maps parts of SQLite's error messages to result codes, because rqlite returns only the messages.
+// The codes are primary result codes. The extended codes are unknown, because a violated primary key and a
+// violated unique column have the same message.
 var codes = []struct {
 	words string
 	code  int

@@ -149,8 +149,8 @@ func (g *given) statements() string {
 	return strings.Join(list, "; ")
 }
 
-// column returns the values of a query's only column. T is their type. If level is strong, more
-// than half of the nodes have agreed on them.
+// column returns the values of a query's only column. T is their type. If the parameter "level" is
+// "strong", more than half of the nodes have agreed on the values.
 func column[T any](ctx context.Context, c *cluster, level, sql string) ([]T, error) {
 	data, err := c.call(ctx, http.MethodGet, "/db/query?level="+level+"&q="+url.QueryEscape(sql), nil)
 	if err != nil {

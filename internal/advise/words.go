@@ -95,9 +95,9 @@ func advice(a Advised, _ document.Options) document.Document {
 func advicePage(a Advised, o document.Options) document.Document {
 	d := advice(a, o)
 	at := slices.IndexFunc(d, func(b document.Block) bool { h, ok := b.(document.Heading); return ok && h.Text == measuredTitle })
-	at += 2 // pictures follow the table
+	at += 2 // the pictures are inserted after the heading and the table
 	if p, ok := d[at].(document.Paragraph); ok && p.Quiet {
-		at++ // and the note below the table
+		at++ // a note below the table also comes before the pictures
 	}
 	return document.WithSource(slices.Insert(d, at, document.Blocks(a.pictures())...), conditions.PictureSource(a.Of.Run))
 }
@@ -226,7 +226,7 @@ func options(a Advised) (l document.List) {
 		return l
 	}
 	for i, r := range a.Because {
-		if i > 0 { // the answer has the first reason
+		if i > 0 { // the answer already gives the first reason
 			l = append(l, document.Item{Label: "also", Text: a.Take + ": " + recommend.ReasonWords(r)})
 		}
 	}

@@ -174,7 +174,7 @@ func (s *Search) halve(ctx context.Context) error {
 			}
 		case at == last:
 			return nil
-		default: // the last release may show what changed
+		default: // try the last release, which may show the change clearly
 			step, err := s.step(ctx, s.base, last)
 			if err != nil {
 				return err

@@ -22,7 +22,7 @@ type Change struct {
 	Fixed   bool          `json:"fixed,omitempty"`  // true if Verdict is "bad" and the release without figures is the earlier one
 
 	of       result.Case // the case of the first release
-	nearest  float64     // the end of the effect's interval that is nearer to zero, as the method nearer returns it
+	nearest  float64     // the smallest effect that the change can have, as the method "nearer" returns it
 	blamed   string      // if Verdict is bad: the phase that is wrong or failed, timed or not; "" if unknown
 	followed string      // if Verdict is bad: a timed phase that has no figures because of the blamed phase
 }

@@ -80,7 +80,7 @@ func FlagUsages(c *cobra.Command, width int) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// FormerKey is the annotation of a flag that has another name now. It stores that name.
+// FormerKey is the annotation of a flag that is the former name of another flag. It stores the new name.
 const FormerKey = "sqlite3perf_former"
 
 // Renamed keeps the former name of a flag. The help does not show it, and using it prints a note.
@@ -168,8 +168,8 @@ func Positive(flag string, d time.Duration, example string) error {
 	return nil
 }
 
-// Seed returns the seed that the user gave or, if given is "", a random one. Random seeds are below
-// 2⁵³, so that JSON readers that store numbers as doubles keep them exact.
+// Seed returns the seed that the user gave or, if the parameter "given" is "", a random one. Random seeds
+// are below 2⁵³, so that JSON readers that store numbers as doubles keep them exact.
 func Seed(given string) (uint64, error) {
 	if given == "" {
 		return rand.Uint64N(1 << 53), nil

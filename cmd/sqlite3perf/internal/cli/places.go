@@ -127,8 +127,8 @@ func NoDirectory(flag, dir string) error {
 	return Usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
 }
 
-// StorePath returns the path of the store that the user named or, if given is "", of the default
-// store.
+// StorePath returns the path of the store that the user named or, if the parameter "given" is "", of the
+// default store.
 func StorePath(given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -228,7 +228,8 @@ func NewScratch(dir string) (*process.Scratch, error) {
 	return scratch, nil
 }
 
-// Observed creates a directory for databases in dir, and observes the machine with that directory.
+// Observed creates a directory for databases in dir. It also returns an observer of the machine and of the
+// file system of that directory.
 func Observed(dir string) (*process.Scratch, *machine.Observer, error) {
 	scratch, err := NewScratch(dir)
 	if err != nil {

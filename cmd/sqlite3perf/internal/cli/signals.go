@@ -176,8 +176,8 @@ func Interrupted(stop <-chan struct{}) bool {
 	}
 }
 
-// Orderly runs the function work. The first Ctrl-C cancels the context that work gets. Orderly returns
-// [ExitInterrupted] as a [StatusError] if there was a Ctrl-C, and otherwise the error of work.
+// Orderly runs the function "work". The first Ctrl-C cancels the context that "work" gets. Orderly returns
+// [ExitInterrupted] as a [StatusError] if there was a Ctrl-C, and otherwise the error of "work".
 func (env *Environment) Orderly(ctx context.Context, quiet bool, work func(context.Context, *Progress) error) error {
 	show := NewProgress(env, quiet)
 	defer show.Finish()

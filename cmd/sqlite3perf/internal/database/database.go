@@ -183,7 +183,7 @@ func (t *task) run(ctx context.Context, w *cli.Watcher) (*protocol.JobResult, er
 	var told *lab.JobError
 	switch {
 	case err == nil:
-		res.Interrupted = res.Interrupted || cli.Interrupted(stop) // also after a Ctrl-C at the last moment
+		res.Interrupted = res.Interrupted || cli.Interrupted(stop) // a Ctrl-C just before the job's end also counts as an interruption
 		return res, nil
 	case cli.Interrupted(stop) && ctx.Err() != nil:
 		return nil, cli.StatusError(cli.ExitInterrupted)

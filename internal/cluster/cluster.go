@@ -51,8 +51,8 @@ func (t *ClusterTrial) Name() string {
 // Queued reports whether writes were acknowledged before they were in the cluster's log.
 func (t *ClusterTrial) Queued() bool { return t.Settings["queued_writes"] == "on" }
 
-// Lost returns how many acknowledged writes are missing in the final reads, or in the copy of a node if
-// more are missing there.
+// Lost returns the number of acknowledged writes that are missing, either in the final reads or in the copy
+// of one node, whichever number is greater.
 func (t *ClusterTrial) Lost() int64 {
 	if t.Result == nil || t.Result.Harmed == nil {
 		return 0

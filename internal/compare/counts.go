@@ -24,8 +24,8 @@ func counted(c *stats.Comparison) (cells []*stats.Compared) {
 	return cells
 }
 
-// The ways in which counts differ. Counts hardly vary, so a table shows what was counted, and a gate
-// tests it.
+// The ways in which the counts of two sides differ. Counts hardly vary between rounds, so tables compare
+// the counts directly, without a statistical test. Only a gate tests them.
 const (
 	moreInEach  = "more"
 	fewerInEach = "fewer"

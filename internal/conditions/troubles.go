@@ -350,7 +350,7 @@ func BusyAtOnce(cells []*stats.Cell) string {
 			return e.Code&0xff == driver.CodeBusy && e.WaitNS/max(e.Count, 1) < timeout*1e6/10
 		}
 		if slices.ContainsFunc(c.Samples, func(s stats.Sample) bool {
-			return s.Load == nil && slices.ContainsFunc(s.Errors, atOnce) // not for http phases, where a request is one statement
+			return s.Load == nil && slices.ContainsFunc(s.Errors, atOnce) // http phases are left out, because each of their requests is one statement
 		}) && cmp.Or(set["txlock"], c.Case.Settings["txlock"], "deferred") == "deferred" {
 			words = append(words, Name(c.Outcome))
 		}

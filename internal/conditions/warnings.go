@@ -67,8 +67,8 @@ type Kind struct {
 	// Short replaces the sentence on a screen that has little room; "" if there is no shorter form.
 	Short string
 
-	// part is set for warnings about a noisy machine. All of these share one line, and part
-	// returns the words in that line about this kind. The parameter "ws" has the warnings of this
+	// The function "part" is set for warnings about a noisy machine. All of these share one line, and
+	// "part" returns the words in that line about this kind. The parameter "ws" has the warnings of this
 	// kind, and "rounds" is the number of rounds of the run.
 	part func(ws []result.Warning, rounds int) string
 }

@@ -88,8 +88,8 @@ func (x *Explorer) repeat(one func(seed uint64) error) error {
 	}
 }
 
-// live commits a cell's transactions without recording them, and judges what is left. At the same
-// time, a process of the worker "beside" writes to the database. If beside is nil, the contexts of
+// live commits a cell's transactions without recording them, and judges what is left. At the same time, a
+// process of the worker "beside" writes to the database. If there is no such worker (nil), the contexts of
 // the transactions end at random times instead.
 func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed uint64, out *Outcome) error {
 	dir, err := x.directory()
@@ -172,7 +172,7 @@ type otherProcess struct {
 	executable string
 	request    lab.JobRequest
 	stop       chan struct{}
-	ended      chan otherEnd // nil: not started
+	ended      chan otherEnd // nil if the process was not started
 }
 
 type otherEnd struct {

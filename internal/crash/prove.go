@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// prove checks, with the first judge, that the laboratory finds the losses that it must find, and
-// no others. If a check fails, prove returns an error, and nothing else is explored.
+// prove checks, with the first judge, that x finds the losses that it must find, and no others. If a check
+// fails, prove returns an error, and nothing else is explored.
 func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
 	if x.Unrecorded == nil {
 		if list, err = x.proveRecordings(ctx); err != nil {
@@ -93,7 +93,7 @@ func (x *Explorer) proveKill(ctx context.Context) (Proof, error) {
 	return found, cmp.Or(err, found.failed(""))
 }
 
-// add adds an outcome to what was found. It returns an error if the outcome has a failure that
+// add adds an outcome to the results of the proof. It returns an error if the outcome has a failure that
 // contradicts the proof.
 func (p *Proof) add(o *Outcome) error {
 	p.States += o.States

@@ -361,7 +361,7 @@ func (c *comparison) unasked(where string, x, y *protocol.Answer) bool {
 }
 
 // failing updates the list of statements that failed on both sides in all executions so far. The parameter
-// differ is true if the codes of the two errors differ.
+// "differ" is true if the codes of the two errors differ.
 func (r *Result) failing(where string, x, y *protocol.Answer, differ bool) {
 	at := of(x)
 	listed := slices.IndexFunc(r.Failing, func(f Failing) bool { return f.of == at.statementOf && f.Where == where })

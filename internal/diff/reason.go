@@ -42,8 +42,8 @@ type Reason struct {
 	Code    int    `json:"code,omitempty"` // result code of the error
 }
 
-// reason returns the likely reason for a difference between the answers x and y, as far as the
-// answers and the proofs p and q of the two sides show it.
+// reason returns the likely reason for a difference between the answers x and y. It considers the answers,
+// and the versions and settings that the workers of the two sides reported (p and q).
 func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	computed := (d.Cause == Text || d.Cause == Number) && d.Declared == "" // SQLite computed the value; it is not from a column
 	if d.Cause != None && d.Cause != Rounding && (!computed || sameSQLite(p, q)) {

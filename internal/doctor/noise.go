@@ -64,8 +64,8 @@ const (
 	noiseScale    = "quick"
 )
 
-// Measure measures by how much the two cases differ. It writes the result to c.Noise or, if there is
-// none, the reason to c.NoNoise. The context early limits the building of workers, and ctx limits the
+// Measure measures by how much the two cases differ. It writes the result to c.Noise or, if there is none,
+// the reason to c.NoNoise. The context "early" limits the building of workers, and ctx limits the
 // measurement.
 func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) error {
 	ref, reason, err := a.driver(early)

@@ -361,7 +361,7 @@ func (d *Disk) image(c choice) Image {
 	out := Image{}
 	for n, number := range names {
 		if trace.FileKind(n) == "shm" {
-			continue // a new connection recreates it
+			continue // a new connection recreates the file of shared memory
 		}
 		f := d.files[number]
 		b := bytes.Clone(f.durable)

@@ -23,10 +23,10 @@ type Recorder struct {
 	closing       sync.Mutex       // guards scratch, socket and running
 	scratch       *process.Scratch // directory of the socket
 	address       string           // path of the socket
-	socket        int              // on which the stage connects
+	socket        int              // descriptor of the socket to which the stage connects
 	running       bool             // Run was called; it closes the socket
 	stage         int              // connection to the stage, closed when the stage becomes the program; -1: none
-	notifications int              // descriptor from the stage; -1: not yet
+	notifications int              // descriptor of the kernel's notifications, which the stage sends; -1 before that
 	out           Recording
 
 	files       map[inode]int     // numbers of the files of the directory

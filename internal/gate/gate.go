@@ -31,11 +31,11 @@ type Gated struct {
 	told string // the answer of a stored gate whose runs are not all in the store, so that its cells are not known; otherwise ""
 }
 
-// Asked is what a gate was asked.
+// Asked says what the user asked a gate to judge.
 type Asked struct {
 	Sides   [2]string      `json:"sides"` // baseline and candidate, as the user named them
 	Metrics []stats.Metric `json:"metrics"`
-	Exact   bool           `json:"exact,omitempty"`  // the number of rounds was fixed, so p-values need no correction for looks
+	Exact   bool           `json:"exact,omitempty"`  // the number of rounds was fixed, so p-values need no correction for repeated looks at the results
 	Report  bool           `json:"report,omitempty"` // the stored baseline is a JSON report, not a run of the store
 }
 

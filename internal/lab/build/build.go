@@ -127,7 +127,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 		return "", nil, err
 	}
 	defer done()
-	if ref.Dir == "" && whole(path) { // built meanwhile, for a variant that differs only when it runs
+	if ref.Dir == "" && whole(path) { // the worker was built meanwhile, for a variant that differs only in how the worker runs
 		return path, with, nil
 	}
 	if building != nil {

@@ -14,7 +14,7 @@ import (
 func checkOthers(dir string) error {
 	fi, err := os.Stat(dir)
 	if err != nil {
-		return nil //nolint:nilerr // whoever uses it says what is wrong
+		return nil //nolint:nilerr // when the directory is used, the error occurs again and is reported
 	}
 	owner := -1
 	if s, ok := fi.Sys().(*syscall.Stat_t); ok {

@@ -234,8 +234,8 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment,
 }
 
 // answerAgain runs the statements of a stored run's workloads again and compares the answers. The
-// workloads' texts are from the run, and the candidates have the versions that the run measured.
-// unasked lists the questions that could not be asked, each with the reason. Without --diff, answerAgain
+// workloads' texts are from the run, and the candidates have the versions that the run measured. The result
+// "unasked" lists the questions that could not be asked, each with the reason. Without --diff, answerAgain
 // does nothing.
 func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
 	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }

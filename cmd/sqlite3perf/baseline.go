@@ -63,8 +63,8 @@ func (o *runOptions) isStored(ctx context.Context, side string) bool {
 	return isStored(side) || o.isBaseline(ctx, side)
 }
 
-// stored loads the stored baseline, and prepares to measure its cases again. differences lists how the
-// conditions of the new measurement differ from those of the baseline.
+// stored loads the stored baseline, and prepares to measure its cases again. The result "differences" lists
+// how the conditions of the new measurement differ from those of the baseline.
 func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *stats.Analysis, r *request, differences []string, err error) {
 	if base, err = sampled(ctx, env, o.output.Store, o.baseline); err != nil {
 		return nil, nil, nil, err

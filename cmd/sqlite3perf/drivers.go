@@ -152,8 +152,8 @@ func listed(ctx context.Context, s cli.Workshop, named []string) ([]build.Ref, e
 var driversFormats = document.Question[catalog.List]{Name: "list of drivers", Fits: true,
 	Document: func(l catalog.List, _ document.Options) document.Document { return l.Document }, JSON: catalog.List.JSON}.Formats()
 
-// printDrivers prints a list of drivers. If fits is true and standard output is a terminal, it prints
-// only as much as fits on the screen. Without a terminal, no line is wrapped.
+// printDrivers prints a list of drivers. If the parameter "fits" is true and standard output is a terminal,
+// it prints only as much as fits on the screen. Without a terminal, no line is wrapped.
 func printDrivers(env *cli.Environment, o *cli.OutputOptions, l catalog.List, fits bool) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Width = cmp.Or(opts.Width, document.Unlimited)

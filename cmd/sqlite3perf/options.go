@@ -86,8 +86,8 @@ func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	cli.Grouped(f, cli.GroupLong, "precision")
 }
 
-// addMarginFlag adds --margin, and its former name --precision. usage says what the value of --margin
-// means for the command.
+// addMarginFlag adds --margin, and its former name --precision. The parameter "usage" says what the value
+// of --margin means for the command.
 func (o *runOptions) addMarginFlag(f *pflag.FlagSet, value, usage string) {
 	f.StringVar(&o.margin, "margin", value, usage)
 	cli.Grouped(f, cli.GroupLong, "margin")

@@ -255,8 +255,8 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 	}
 }
 
-// done reports whether a step needs no further rounds. If statuses is true, it considers only the
-// statuses of cells and not their figures, because there are too few rounds to judge figures.
+// done reports whether a step needs no further rounds. If the parameter "statuses" is true, it considers
+// only the statuses of cells and not their figures, because there are too few rounds to judge figures.
 func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 	if change := s.f.Change; change != nil {
 		judgment, x, _ := change.judge(c)

@@ -110,8 +110,8 @@ func (c *canvas) barScale(a Axis, bars []*Bar, lines []Mark, ratios bool) (scale
 	return s, ok && values.any
 }
 
-// interval reports whether low and high are an interval that can be drawn. If they are an
-// interval that cannot be drawn, c.left counts it.
+// interval reports whether the numbers low and high are the ends of an interval that can be drawn. If they
+// are the ends of an interval that cannot be drawn, c.left counts it.
 func (c *canvas) interval(low, high float64, log bool) bool {
 	if math.IsNaN(low) || math.IsNaN(high) || low == high {
 		return false

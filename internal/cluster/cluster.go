@@ -74,8 +74,8 @@ func RowsPerSecond(l *protocol.LoadResult) float64 {
 	return float64(l.Acknowledged.Count) * float64(l.Batch) / (float64(l.WallNS) / 1e9)
 }
 
-// rates returns the rows per second of each round under a load. load is the index of the load. The rate
-// of a round that failed is 0.
+// rates returns the rows per second of each round under a load. The parameter "load" is the index of that
+// load. The rate of a round that failed is 0.
 func (t *ClusterTrial) rates(load int) []float64 {
 	if load < len(t.Rates) {
 		return t.Rates[load]

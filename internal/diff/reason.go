@@ -140,8 +140,8 @@ func option(a *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	return Reason{}, false
 }
 
-// optionIn returns the entry of PRAGMA compile_options for the option called name, such as
-// "DQS=0". It returns "" if the option is not set.
+// optionIn returns the entry of PRAGMA compile_options for the option with the given name, such as "DQS=0".
+// It returns "" if the option is not set.
 func optionIn(p *protocol.Proof, name string) string {
 	for _, o := range p.CompileOptions {
 		if o == name || strings.HasPrefix(o, name+"=") {

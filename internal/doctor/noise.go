@@ -143,8 +143,8 @@ func (a *BesideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason,
 	return build.Ref{}, first, nil
 }
 
-// noiseOf returns how much the samples of two equal cases differ, or the reason why that is unknown.
-// took is the duration of the measurement.
+// noiseOf returns how much the samples of two equal cases differ, or the reason why that is unknown. The
+// parameter "took" is the duration of the measurement.
 func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Reason) {
 	n := &result.Noise{Rounds: a.Run.Rounds, RoundNS: int64(took) / int64(max(a.Run.Rounds, 1)), Scale: a.Run.Scale}
 	for _, g := range a.Groups {

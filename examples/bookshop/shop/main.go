@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// Main is the program: the service or, with -load, its clients. driver is the library's name
-// in database/sql, and dsn returns the data source name for a file.
+// Main is the program: the service or, with -load, its clients. The parameter "driver" is the library's
+// name in database/sql, and the function dsn returns the data source name for a file.
 func Main(driver string, dsn func(file string) string) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -33,9 +33,9 @@ type Options struct {
 // waiting changes would persist in most states.
 const leastChoices = 8
 
-// States calls the function "visit" for different states that a fault can leave after transaction 0
-// was acknowledged. If several faults leave the same files, it calls visit only for the state with
-// the most acknowledged transactions. If visit returns an error, States returns it.
+// States calls the function "visit" for different states that a fault can leave after transaction 0 was
+// acknowledged. If several faults leave the same files, it calls "visit" only for the state with the most
+// acknowledged transactions. If "visit" returns an error, States returns it.
 func States(t *trace.Trace, o Options, visit func(*State) error) error {
 	boundaries := sampled(boundariesOf(t, o.From), o)
 	per := 24

@@ -285,8 +285,9 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 	return r, nil
 }
 
-// otherMajor explains, for an error message, that the module path belongs to another major version than
-// version. It returns "" if that is not so. See https://go.dev/ref/mod#major-version-suffixes.
+// otherMajor explains, for an error message, that the module path does not belong to the major version of
+// the parameter "version". It returns "" if that is not so. See
+// https://go.dev/ref/mod#major-version-suffixes.
 func otherMajor(path, version string) string {
 	_, major, _ := module.SplitPathVersion(path)
 	if module.CheckPathMajor(version, major) == nil {

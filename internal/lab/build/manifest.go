@@ -139,8 +139,8 @@ var (
 // maxStatus is the limit in bytes for reading a page.
 const maxStatus = 1 << 20
 
-// addresses returns the servers listed in the environment variable n.Unless. If the list is
-// invalid, bad says why.
+// addresses returns the servers listed in the environment variable n.Unless. If the list is invalid, the
+// result "bad" says why.
 func (n *Need) addresses() (list []*url.URL, bad string) {
 	for address := range strings.SplitSeq(os.Getenv(n.Unless), ",") {
 		if address = strings.TrimSpace(address); address == "" {

@@ -15,8 +15,8 @@ import (
 )
 
 // checkTags returns a [*BuildError] if a variant has a build tag that is used neither by its library nor by
-// the library's dependencies, because such a tag changes nothing. flags are the flags of the build that
-// select files.
+// the library's dependencies, because such a tag changes nothing. The parameter "flags" has the flags of
+// the build that select files.
 func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags []string) error {
 	tags := ref.words("tags")
 	if len(tags) == 0 {

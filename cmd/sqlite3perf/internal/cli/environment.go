@@ -204,9 +204,9 @@ var flagValues = map[string]string{
 	"bool":          "true or false",
 }
 
-// Arguments returns a function that checks the number of a command's arguments: from least to most,
-// or without an upper bound if most is -1. Errors call the arguments by the name in the parameter
-// "what".
+// Arguments returns a function that checks the number of a command's arguments. The parameter "least" is
+// the least number, and "most" is the greatest; -1 means that there is no greatest number. Errors call the
+// arguments by the name in the parameter "what".
 func Arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -160,7 +160,8 @@ func AddQuietFlag(f *pflag.FlagSet, value *bool) {
 	Grouped(f, GroupOutput, "quiet")
 }
 
-// Positive returns an error if d, the value of a flag, is 0 or negative. example is a valid value.
+// Positive returns an error if d, the value of a flag, is 0 or negative. The parameter "example" is a valid
+// value.
 func Positive(flag string, d time.Duration, example string) error {
 	if d <= 0 {
 		return Usagef("%s %v: want a time above 0, such as %s", flag, d, example)

@@ -220,8 +220,8 @@ func (o *OutputOptions) Screen(env *Environment) int {
 	return 0
 }
 
-// screenLines returns how many lines fit on a terminal together with the prompt. height is the
-// number of lines of the terminal, or 0 if unknown.
+// screenLines returns how many lines fit on a terminal together with the prompt. The parameter "height" is
+// the number of lines of the terminal, or 0 if unknown.
 func screenLines(height int) int {
 	const most, prompt = 40, 2
 	if height == 0 {
@@ -281,7 +281,7 @@ func (o *OutputOptions) Again(command string) string {
 	return InStore(o.Store, command)
 }
 
-// InStore adds --store to a command, unless store is "", which means the default store.
+// InStore adds --store to a command, unless the parameter "store" is "", which means the default store.
 func InStore(store, command string) string {
 	if store != "" {
 		command += " --store " + conditions.ShellWord(store)

@@ -121,8 +121,8 @@ func DatabasesDirectory(given string) (string, error) {
 	return filepath.Abs(given)
 }
 
-// NoDirectory returns the error for a directory that does not exist. flag is the flag that names the
-// directory.
+// NoDirectory returns the error for a directory that does not exist. The parameter "flag" is the flag that
+// names the directory.
 func NoDirectory(flag, dir string) error {
 	return Usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
 }
@@ -177,9 +177,9 @@ func (s Workshop) MeasuredRef(ctx context.Context, name string, a *stats.Analysi
 	return s.InMeasuredVersion(ctx, ref, name, a)
 }
 
-// InMeasuredVersion returns the driver ref in the version that its trials in the run reported. name
-// is the driver's name in the run. If the version is unknown or is part of ref, it returns ref
-// unchanged. If the version is not released, it returns [ErrRetype].
+// InMeasuredVersion returns the driver ref in the version that its trials in the run reported. The
+// parameter "name" is the driver's name in the run. If the version is unknown or is part of ref, it returns
+// ref unchanged. If the version is not released, it returns [ErrRetype].
 func (s Workshop) InMeasuredVersion(ctx context.Context, ref build.Ref, name string, a *stats.Analysis) (build.Ref, error) {
 	p := a.Proof(name)
 	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {

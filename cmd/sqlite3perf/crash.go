@@ -291,8 +291,8 @@ func (o *crashOptions) prepare(r *request, x *crash.Explorer, dir string, show *
 	}, done
 }
 
-// findJudges builds the workers of the judges. If plain C cannot be built and the user named no judges, the
-// first driver judges.
+// findJudges builds the workers of the judges: the drivers that open a database after a fault and say what
+// has survived. If plain C cannot be built and the user named no judges, the first explored driver judges.
 func (o *crashOptions) findJudges(ctx context.Context, r *request, x *crash.Explorer, worker func(context.Context, *crash.Worker) error, show *cli.Progress) error {
 	refs, err := r.Refs(ctx, o.judges...)
 	if err != nil {

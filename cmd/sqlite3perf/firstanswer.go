@@ -16,11 +16,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// firstDrivers are the drivers of the first answer: the most used library of each kind.
+// firstDrivers are the drivers of the first answer: the most used library of each kind (C, C translated to
+// Go, WebAssembly).
 var firstDrivers = []string{"mattn", "modernc", "ncruces"}
 
-// firstMeasured is how long the rounds of the first answer take, on the machine on which the typical times of
-// builds were measured.
+// firstMeasured is how long it takes to measure the first answer, after the workers are built. Like the
+// typical times of builds, it is a value of one machine.
 const firstMeasured = 45 * time.Second
 
 // firstAnswer measures a few drivers in a separate run first, if most drivers still have to be built, which

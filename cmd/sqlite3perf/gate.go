@@ -440,7 +440,7 @@ func (o *gateOptions) hints(g gate.Gated) document.Hints {
 		}
 		show := fmt.Sprintf("show %d", a.Run.ID)
 		if i == len(g.Runs)-1 {
-			show += " " + figuresFlag // without it, show prints the verdict, which this run stores
+			show += " " + figuresFlag // without this flag, the command show prints the verdict, which this run stores
 		}
 		for _, command := range []string{fmt.Sprintf("compare %s%d", sides, a.Run.ID), show} {
 			h.More = append(h.More, cli.InStore(o.output.Store, "sqlite3perf "+command))

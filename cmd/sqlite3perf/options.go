@@ -291,7 +291,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 			}
 		}
 	}
-	seen := map[string]string{} // the argument that named each workload
+	seen := map[string]string{} // by the name of a workload: the argument that named it
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		w, err := loadWorkload(r.dir, name, o.allowFiles)

@@ -74,7 +74,7 @@ func toExtend(o *cli.OutputOptions, run *result.Run, further time.Duration) stri
 		return ""
 	}
 	const step = 10 * time.Second
-	total := (run.Took() + further + further/4 + step).Truncate(step) // a quarter more than the further time, which is an estimate
+	total := (run.Took() + further + further/4 + step).Truncate(step) // adds a quarter to the further time, because that time is only an estimate
 	return cli.InStore(o.Store, fmt.Sprintf("sqlite3perf run --resume %d --time %s", run.ID, document.Elapsed(total)))
 }
 

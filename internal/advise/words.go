@@ -197,7 +197,7 @@ func options(a Advised) (l document.List) {
 			needs.Add("a version that works in every cell is measured", o.For)
 		case o.Change == recommend.ChangeCell:
 			cells = append(cells, fmt.Sprintf("%s (%s)", o.For, o.Cell))
-		case o.Change == recommend.ChangeNeed && o.Advantage != recommend.WithoutC && o.Advantage != recommend.DatabaseSQL: // a.Needs has these two advantages
+		case o.Change == recommend.ChangeNeed && o.Advantage != recommend.WithoutC && o.Advantage != recommend.DatabaseSQL: // a.Needs lists these two advantages, so they are left out here
 			needs.Add(recommend.NeedWords(o), o.For)
 		}
 	}

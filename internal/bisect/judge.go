@@ -94,8 +94,8 @@ func (s *Search) discover(step *Step) error {
 		followed++
 		c := s.changed(x)
 		if c != nil && c.Verdict == stats.Bad {
-			// A wrong or failed phase leaves all phases of its trials without figures, so the cell
-			// of that phase is blamed.
+			// A wrong or failed phase leaves all phases of its trials without figures. So the judgment is
+			// based on the cell of that phase.
 			if at := slices.IndexFunc(step.comparison.Cells, func(y *stats.Compared) bool { return y.Phase == c.blamed && c.Of(y.First.Case) }); at >= 0 {
 				x = step.comparison.Cells[at]
 			}

@@ -74,7 +74,7 @@ func (b *bumper) run(ctx context.Context, names []string) error {
 		return ctx.Err()
 	}
 	if all {
-		failed = nil // a module whose releases cannot be looked up is no error here; the table says which
+		failed = nil // a module whose releases cannot be looked up is not an error here, because the table names it
 	}
 	for _, k := range known {
 		if r, ok := newest[k.Name]; ok {

@@ -143,8 +143,8 @@ func SayUnset(cases []*lab.Case, flag string, say func(format string, args ...an
 	}
 }
 
-// SayWithout prints which workloads lack a parameter of --param. Another workload has it, because
-// otherwise --param would have been refused.
+// SayWithout prints which workloads do not have a parameter that the user set with --param. At least one
+// other workload has the parameter, because otherwise --param would have been an error.
 func SayWithout(m *lab.Matrix, say func(format string, args ...any)) {
 	for _, name := range slices.Sorted(maps.Keys(m.Parameters)) {
 		var without []string

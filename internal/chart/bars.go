@@ -315,7 +315,7 @@ func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 		c.name(from, middle, r, w.name, room)
 		text := measure(clean(w.text), small, false)
 		c.text(from, y-14, atStart, small, r, w.text, room)
-		if measure(clean(w.tied), small, false) < room-text-8 { // a cut text would be useless
+		if measure(clean(w.tied), small, false) < room-text-8 { // a text that does not fit is left out, because a shortened one would be useless
 			c.text(from+text+8, y-14, atStart, small, faint, w.tied, 0)
 		}
 	case l.narrow:

@@ -140,7 +140,7 @@ func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	return load, ok
 }
 
-// nodes returns the subject of a sentence about a trial's cluster.
+// nodes returns the subject of a sentence about a trial's cluster, such as "3 nodes of rqlite".
 func (t *ClusterTrial) nodes() string {
 	name := fmt.Sprintf("%s of %s", document.Counted(int64(t.Nodes), "node"), document.Line(t.Driver))
 	if t.Delay > 0 {

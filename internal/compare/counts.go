@@ -57,8 +57,8 @@ func countRatio(x *stats.Compared) string {
 	return document.Times(x.Ratio.Median)
 }
 
-// countedSection describes syncs and writes, in a table or briefly. It returns nil if they were not
-// counted.
+// countedSection describes syncs and writes: as a table, or more briefly if there is little room. It
+// returns nil if they were not counted.
 func countedSection(c *stats.Comparison) []document.Form {
 	cells := counted(c)
 	if len(cells) == 0 {

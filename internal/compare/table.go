@@ -125,7 +125,7 @@ type JSONSides struct {
 	Alone       []string       `json:"alone,omitempty"`    // cells that only one of the sides has
 	LeftOut     string         `json:"left_out,omitempty"` // says why cells are not compared
 	Differences []string       `json:"machine_differences,omitempty"`
-	Defects     []Explanation  `json:"known_defects,omitempty"` // known defects that may explain why a side needs more
+	Defects     []Explanation  `json:"known_defects,omitempty"` // known defects that may explain why one side needs more time, memory or syncs
 }
 
 // JSONSideCell is a cell of a comparison.

@@ -103,8 +103,8 @@ func hasFigures(g *stats.Group, phase string) bool {
 	return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return t.Phase == phase && len(t.Measured()) > 0 })
 }
 
-// whoHas is for a case that failed because its driver lacks a feature. It names the drivers of the
-// group that have the feature. For other cases it returns "".
+// If the case of the outcome o failed because its driver lacks a feature, whoHas says which drivers of the
+// group have the feature. Otherwise it returns "".
 func whoHas(g *stats.Group, o *stats.Outcome) string {
 	if o.Reason.Feature == "" {
 		return ""

@@ -23,7 +23,7 @@ import (
 // PlainC is the driver that judges what is left after a fault. It is SQLite's C code without a library.
 const PlainC = "native"
 
-// Grade says how bad a fault is at worst.
+// Grade says what is lost after a fault, in the worst case.
 type Grade string
 
 // The grades, from the best to the worst.
@@ -35,7 +35,7 @@ const (
 
 func (g Grade) rank() int { return map[Grade]int{Kept: 0, Lost: 1, Broken: 2}[g] }
 
-// Fault is a kind of fault, such as a power cut or failing calls.
+// Fault is a kind of fault, such as a power cut or failing system calls.
 type Fault string
 
 // The kinds of faults. The first three are defined by the models of package disk with the same
@@ -55,7 +55,7 @@ var Faults = []Fault{Kill, Ordered, Posix, Errors, Shared, Cancel}
 // LiveFaults lists the faults that need no recording, because they happen to running processes.
 var LiveFaults = []Fault{Kill, Shared, Cancel}
 
-// Crashes is the answer: what survives which fault.
+// Crashes is the result of an exploration: which data survives which fault.
 type Crashes struct {
 	Workload     string   `json:"workload"`
 	Transactions int      `json:"transactions"`     // number of transactions in each recording
@@ -77,7 +77,7 @@ type Crashes struct {
 type Proof struct {
 	Name   string `json:"name"`
 	Want   Grade  `json:"want"`
-	AtBest bool   `json:"or_worse"` // a grade worse than Want is right too
+	AtBest bool   `json:"or_worse"` // the proof also holds if the grade is worse than Want
 	Found  Grade  `json:"found"`
 	States int    `json:"states"`
 }

@@ -54,8 +54,8 @@ func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
 	return list
 }
 
-// liveTransactions is how many transactions are run without a recording, if the time of the fault
-// is random. That takes more transactions than a recording.
+// liveTransactions is how many transactions are run without a recording, for faults at random times. Such
+// faults need more transactions than faults in a recording.
 const liveTransactions = 150
 
 func liveTransactionsOf(r *recorded) int { return min(liveTransactions, len(r.expect.digests)-1) }

@@ -54,7 +54,7 @@ func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	}
 	switch {
 	case computed:
-	case d.Kind == Names && d.First == `""` && d.Second != `""`: // SQLite gives every column a name
+	case d.Kind == Names && d.First == `""` && d.Second != `""`: // the first side's library has dropped the name, because SQLite gives every column a name
 		return Reason{Evidence: ByDriver, Side: 1}
 	case d.Kind == Names && d.First != `""` && d.Second == `""`:
 		return Reason{Evidence: ByDriver, Side: 2}

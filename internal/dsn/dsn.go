@@ -198,7 +198,7 @@ func (n *Name) as(uri bool) string {
 	}
 	decoded, err := url.PathUnescape(n.path)
 	if err != nil {
-		return n.path // Parse has rejected such paths
+		return n.path // cannot happen, because Parse rejects a URI with such a path
 	}
 	return decoded
 }

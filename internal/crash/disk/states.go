@@ -133,9 +133,9 @@ func boundariesOf(t *trace.Trace, from int) (list []int) {
 	return list
 }
 
-// mostBoundaries is the greatest number of operations, for each wanted state, before which faults
-// are tried. To tell states apart, all of their files are read. In a long trace, that would take
-// too long for every operation.
+// mostBoundaries limits the number of operations before which faults are tried. For each wanted state,
+// faults are tried before at most mostBoundaries operations. To see which states are different, all of
+// their files are read, which would take too long for every operation of a long trace.
 const mostBoundaries = 8
 
 // sampled chooses some operations of many, at random. The last one is always among them.

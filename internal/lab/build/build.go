@@ -47,7 +47,7 @@ type Builder struct {
 	turns     chan struct{}            // has a value for each worker that is being built
 	sweep     sync.Once
 
-	building, working span // working is building or downloading
+	building, working span // building: while a worker is built; working: while a worker is built or modules are downloaded
 }
 
 // BuildError says why the worker of a driver cannot be built or started.

@@ -180,8 +180,8 @@ type Ref struct {
 	// GOEXPERIMENT, GOGC, GOMEMLIMIT, GOMAXPROCS and env.NAME.
 	Options map[string]string
 
-	// Beside is for an executable with a driver.json in its directory: the info in that file. nil means that
-	// there is no such file.
+	// Beside is the info in the driver.json in the directory of an executable. It is nil for a driver of
+	// the source tree, and if there is no driver.json for the executable.
 	Beside *driver.Info
 }
 

@@ -135,7 +135,7 @@ func checkedOut(ctx context.Context, dir string) map[string]string {
 		out, err := cmd.Output()
 		return strings.TrimSpace(string(out)), err
 	}
-	// A repository around dir may ignore dir.
+	// dir may be inside a repository that ignores dir. So check whether go.mod is tracked.
 	_, tracked := git("ls-files", "--error-unmatch", "go.mod")
 	revision, err := git("rev-parse", "HEAD")
 	status, serr := git("status", "--porcelain", "--", ".")

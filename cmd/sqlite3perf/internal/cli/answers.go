@@ -44,8 +44,8 @@ type keeper interface {
 	Keep() (*result.Answer, error)
 }
 
-// Answer stores an answer with its run, and prints it. It stores the run too, if it has an answer instead of
-// samples.
+// Answer stores an answer with its run, and prints it. If the run has an answer instead of samples, Answer
+// stores the run too.
 func (o *OutputOptions) Answer(ctx context.Context, env *Environment, run *result.Run, answer keeper, write AnswerWriter) error {
 	if run.ID == 0 {
 		KeepRun(ctx, env, o.Store, run, answer)

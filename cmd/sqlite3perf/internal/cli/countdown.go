@@ -197,7 +197,7 @@ func (p *Progress) tick() {
 	}
 }
 
-// stopTicks ends what Await began, if it has not been ended.
+// stopTicks stops showing the countdown every second, which [Progress.Await] started.
 func (p *Progress) stopTicks() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +207,7 @@ func (p *Progress) stopTicks() {
 	}
 }
 
-// told changes the countdown, if there is one.
+// told calls the function "change" with the countdown, if there is one.
 func (p *Progress) told(change func(*countdown)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

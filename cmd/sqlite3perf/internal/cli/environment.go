@@ -63,7 +63,7 @@ type Environment struct {
 func ProcessEnvironment() *Environment {
 	width, height := terminalSize(os.Stdout)
 	errWidth, _ := terminalSize(os.Stderr)
-	// Without this, the exit status after a panic, SIGQUIT or lack of memory would be that of wrong
+	// Without this, the exit status after a panic, SIGQUIT or lack of memory would be 2, which means wrong
 	// usage.
 	debug.SetTraceback("crash")
 	outlives := &atomic.Bool{}
@@ -305,7 +305,7 @@ func (env *Environment) ForHosts(names []string) []*Environment {
 				for _, c := range signals {
 					select {
 					case c <- s:
-					default: // the host has not read two earlier signals yet
+					default: // the host has not read two earlier signals yet, so this one is dropped
 					}
 				}
 			}

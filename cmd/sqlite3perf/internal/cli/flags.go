@@ -86,7 +86,7 @@ const FormerKey = "sqlite3perf_former"
 // Renamed keeps the former name of a flag. The help does not show it, and using it prints a note.
 func Renamed(f *pflag.FlagSet, former, now string) {
 	f.String(former, "", "the former name of --"+now)
-	_ = f.MarkHidden(former) // the flag was just declared
+	_ = f.MarkHidden(former) // cannot fail, because the flag was just declared
 	annotate(f, FormerKey, now, []string{former})
 }
 
@@ -233,7 +233,7 @@ func Flagged(fields []protocol.Field, problem string) string {
 	return problem
 }
 
-// WithFlags calls add with the flags of the command c, and returns c.
+// WithFlags calls the function "add" with the flags of the command c, and returns c.
 func WithFlags(add func(*pflag.FlagSet), c *cobra.Command) *cobra.Command {
 	add(c.Flags())
 	return c

@@ -39,7 +39,7 @@ func watchSignals() *signals {
 			}
 			select {
 			case s.interrupts <- sig:
-			default: // two signals are pending already
+			default: // two signals have not been read yet, so this one is dropped
 			}
 		}
 	}()

@@ -279,7 +279,8 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r
 	return unasked, o.compareAnswers(ctx, env, r, q, l)
 }
 
-// uncollected lists the facts that were not collected, each with the flag that collects it or the reason.
+// uncollected lists the facts that were not collected. Each has the flag that collects it, or the reason
+// why it could not be collected.
 func uncollected(l advise.Looked) (list []string) {
 	switch {
 	case !l.Diff:

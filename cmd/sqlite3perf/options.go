@@ -201,7 +201,7 @@ type request struct {
 	took     *split                      // counts where the command's time goes; nil if that is not printed
 	first    string                      // sentence that says where the first answer is stored; "" if there is no first answer
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
-	print    func(*stats.Analysis) error // prints the results; if nil, they are printed as those of a run
+	print    func(*stats.Analysis) error // prints the results; if nil, the report of a run is printed
 
 	// keepsTime says that a trial of each workload is run first, and that nothing else is measured
 	// if these trials show that --time is not enough. The field "called" is the name of the run in

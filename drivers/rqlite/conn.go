@@ -34,7 +34,7 @@ type conn struct {
 	sizes    []int       // number of rows that each gathered statement binds
 
 	affected, lastID int64
-	untold           error // why affected and lastID are not known
+	untold           error // why the fields affected and lastID are not known; nil if they are known
 }
 
 func (d *database) connect(number int) (*conn, error) {

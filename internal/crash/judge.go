@@ -85,8 +85,8 @@ func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Out
 	return out, err
 }
 
-// judgeBatch lets the driver that wrote the files judge states, and also the judges. It adds what
-// they found to the parameter "out".
+// judgeBatch lets the driver that wrote the files judge the states, and then lets the judges judge them. It
+// adds their findings to the parameter "out".
 func (x *Explorer) judgeBatch(ctx context.Context, r *recorded, list []candidate, out *Outcome) error {
 	if len(list) == 0 {
 		return nil

@@ -87,7 +87,7 @@ type Cause string
 // The causes.
 const (
 	None     Cause = ""
-	NUL      Cause = "nul"     // one text ends where the other has its first NUL, and is the same before
+	NUL      Cause = "nul"     // one text ends where the other has its first NUL; up to there, both are the same
 	Float    Cause = "float"   // one integer was converted to a float64 and back
 	Rounding Cause = "round"   // two reals differ in the last digits only
 	Zone     Cause = "zone"    // the same instant, or the same time of day, in another time zone

@@ -119,7 +119,7 @@ func (n *Name) misnamed(files []string) string {
 	return files[0]
 }
 
-// answer is the result of one opening.
+// answer is the result of opening one database.
 type answer struct{ *protocol.Opened }
 
 func at(got []protocol.Opened, i int) *answer {

@@ -39,8 +39,8 @@ type Asked struct {
 	Report  bool           `json:"report,omitempty"` // the stored baseline is a JSON report, not a run of the store
 }
 
-// Compare compares the two sides once for each judged metric. a is a measurement of both sides, or of
-// the candidate alone if the baseline is stored.
+// Compare compares the two sides once for each judged metric. The parameter a is a measurement of both
+// sides, or of the candidate alone if the baseline is stored.
 func (g *Gated) Compare(a *stats.Analysis) (list []*stats.Comparison) {
 	for _, m := range g.Metrics {
 		if a.Run.Compares != nil {

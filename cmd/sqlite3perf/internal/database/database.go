@@ -65,7 +65,7 @@ type task struct {
 	worker  string // path of the worker's executable, once it has been built or found
 	request lab.JobRequest
 
-	proof *protocol.Proof // set after the database is opened
+	proof *protocol.Proof // what the worker reported after it opened the database; nil before that
 }
 
 func (o *databaseOptions) check(ctx context.Context, env *cli.Environment, j protocol.Job) (*task, error) {

@@ -277,7 +277,7 @@ func (o *clusterOptions) trials() ([]cluster.Planned, error) {
 	for _, nodes := range o.nodes {
 		for i, delay := range o.delays {
 			if nodes == 1 && i > 0 {
-				break // a cluster of one node has no network
+				break // a cluster of one node has no network, so its first delay is enough
 			}
 			t := cluster.Planned{ClusterTrial: cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, Job: job}
 			if nodes == 1 {

@@ -138,7 +138,7 @@ func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) erro
 	})
 	statuses := make([]error, len(list))
 	for i := range list {
-		if usage, ok := errors.AsType[cli.UsageError](failures[i]); ok { // usage errors are the same on all hosts
+		if usage, ok := errors.AsType[cli.UsageError](failures[i]); ok { // a usage error is the same on all hosts, so it is returned once
 			return usage
 		}
 		statuses[i] = gateStatus(&list[i].Gated, failures[i])

@@ -51,7 +51,7 @@ type JSONAdvice struct {
 func advice(a Advised, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: a.Answer()}}
 	said := report.AnswersOf(a.Of, report.Options{})
-	said.Recommended = a.Recommendation // a.Recommendation also considers the builds
+	said.Recommended = a.Recommendation // unlike the recommendation of the report, a.Recommendation also considers the builds
 	l := append(a.Alternatives(), document.Item{Label: "how sure", Text: report.HowSure(a.Of, &said, report.Options{})})
 	d = append(d, append(l, a.otherWork()...))
 	d = append(d, document.Heading{Level: 2, Text: measuredTitle}, measuredFacts(a))

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Change is the change that a search follows: how a cell of the second release differs from the
-// same cell of the first release. The first step that shows a change sets it.
+// Change is the change that a search follows: how a cell of the second release differs from the same cell
+// of the first release. The search follows the first change that one of its steps shows.
 type Change struct {
 	stats.TableName
 	Verdict stats.Verdict `json:"verdict"`

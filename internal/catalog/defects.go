@@ -120,7 +120,7 @@ func (p *Catalog) Defects(ctx context.Context, refs []build.Ref) (document.Docum
 	var all []defects.Defect
 	for _, ref := range refs {
 		if ref.Name == lab.Floor {
-			continue // the floor driver is plain C for comparison, which no application uses
+			continue // the floor driver is left out: it is plain C for comparison, which no application uses
 		}
 		l, err := p.worker(ctx, ref, func() { p.Note("building the worker for %s", ref.Name) })
 		if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {

@@ -186,7 +186,7 @@ func (x *Explorer) other(r *recorded, w Worker, dir string, seed uint64) *otherP
 	req := x.request(p, dir, protocol.Job{Concurrent: &protocol.Concurrent{Table: protocol.OthersTable, Writers: 1, From: 1,
 		DurationMS: max(x.Limit, time.Second).Milliseconds(), Clear: true, Force: true, Own: true, Checkpoints: true}})
 	req.Seed = seed
-	req.Mark = "" // processes with the same mark end together
+	req.Mark = "" // the process gets a new mark, because all processes with the same mark are killed together
 	return &otherProcess{executable: w.Executable, request: req, stop: make(chan struct{})}
 }
 

@@ -81,7 +81,7 @@ func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) er
 	if err != nil {
 		return err
 	}
-	twin := *cases[0] // a matrix cannot contain the same driver twice
+	twin := *cases[0] // a copy, because a matrix cannot contain the same driver twice
 	twin.ID = len(cases) + 1
 	cases = append(cases, &twin)
 	if err := lab.Prepare(early, cases, a.Builder, a.Show); err != nil {

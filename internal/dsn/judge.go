@@ -238,7 +238,7 @@ func (q *Questions) judge(v *Verdict, o *Option, plain, alone, another, nonsense
 func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	switch {
 	case o.Key == "_pragma" && !looked:
-		return Ignored // SQLite would have run the nonsensical value as SQL and returned an error
+		return Ignored // if the library read the option, SQLite would have run the nonsensical value as SQL and returned an error
 	case o.Setting != "" && o.Wanted == "" && v.Is != "" && v.Is == v.Default:
 		return Ignored // the value is not valid for the setting
 	case len(v.Changes) > 0:

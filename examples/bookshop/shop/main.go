@@ -38,7 +38,7 @@ func run(ctx context.Context, driver string, dsn func(file string) string, args 
 	recording := flags.String("record", "", "a new file, to which all that is run on the database is recorded")
 	values := flags.Bool("values", false, "record the values of parameters too, with -record")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return nil // the flags have been printed
+		return nil // the user asked for help, and the flags have been printed
 	} else if err != nil {
 		return err
 	}

@@ -329,7 +329,8 @@ func (r *Recorder) memory(n *notification, p []byte, from ...unix.RemoteIovec) (
 	return c, err
 }
 
-// text copies a string that ends with a NUL. It reads page by page, because the next page may not exist.
+// text copies a string that ends with a NUL. It reads the memory page by page, because the page after the
+// string may not be mapped.
 func (r *Recorder) text(n *notification, address uint64) (string, error) {
 	var s []byte
 	for len(s) < unix.PathMax {

@@ -36,7 +36,7 @@ func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 		if ref.Version == latest {
 			return ref, err
 		}
-		return ref, nil // building the worker reports the error
+		return ref, nil // the error is reported when the worker is built
 	}
 	if ref.Version != latest {
 		if built, err := b.Built(ctx, ref); built || err != nil {

@@ -28,7 +28,7 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 	cmd.Env = append(cmd.Env, env.environment(ref)...)
 	out, err := output(cmd)
 	if err != nil {
-		return ctx.Err() // building the worker reports the error
+		return ctx.Err() // other errors are reported when the worker is built
 	}
 	known := map[string]bool{}
 	for dir := range strings.FieldsFuncSeq(string(out), func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -22,7 +22,7 @@ type Bisection struct {
 	Also   []Difference // other differences between the last good release and the first bad one
 }
 
-// Difference is a difference between two releases other than their times.
+// Difference is a difference between two releases, apart from differences of times.
 type Difference struct {
 	What   string `json:"what"` // what differs, such as "SQLite"
 	Before string `json:"before,omitempty"`

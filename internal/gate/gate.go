@@ -109,7 +109,7 @@ func (g Gated) within() string {
 	return words
 }
 
-// found says what keeps the candidate from passing, except expectations.
+// found says what keeps the candidate from passing, apart from unmet expectations.
 func (g Gated) found(decision stats.Decision) (found []string) {
 	if decision == stats.Passed {
 		return nil

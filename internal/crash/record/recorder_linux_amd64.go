@@ -298,7 +298,7 @@ func (r *Recorder) descriptor(n *notification, fd uint64) (int, error) {
 		case !errors.Is(err, unix.ESRCH):
 			return -1, failure("descriptor %d of a process: %v (containers may forbid pidfd_getfd)", int32(fd), err)
 		}
-		unix.Close(p) // the descriptor of a process that has ended, and had a thread with the same ID
+		unix.Close(p) // p is of an earlier process, which has ended and had a thread with the same ID
 		delete(r.processes, n.thread)
 	}
 	return -1, errGone

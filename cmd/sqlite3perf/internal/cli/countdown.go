@@ -14,7 +14,7 @@ type Await struct {
 	For     string // such as "the first answer"
 	Built   build.Expectation
 	Measure time.Duration // estimated time after the workers are built
-	Longer  bool          // it may take longer than Measure, because how long trials take is not known yet
+	Longer  bool          // the measurement may take longer than Measure, because how long trials take is not known yet
 }
 
 // Words says what the user waits for, and how long that will probably take.

@@ -257,7 +257,7 @@ func (c *conn) failed(err error, of ...error) error {
 	if cannot, ok := errors.AsType[*driver.UnsupportedError](err); ok {
 		return cannot // the value of a parameter is not supported
 	}
-	if len(of) > 0 && of[0] != nil && of[0] != err { //nolint:errorlint // whether it is this very error
+	if len(of) > 0 && of[0] != nil && of[0] != err { //nolint:errorlint // compares the error values themselves, not wrapped errors
 		return coded(of[0])
 	}
 	if errors.As(err, new(gorqlite.StatementErrors)) {

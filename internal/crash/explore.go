@@ -172,8 +172,8 @@ func (x *Explorer) commit() *protocol.Commit {
 	return &protocol.Commit{Plan: x.Plan, Transactions: x.Transactions, Attempts: 3, Attach: x.Attach}
 }
 
-// learn computes what the database must contain after each transaction, by letting the first judge
-// write it.
+// learn lets the first judge run the transactions, to compute what the database must contain after each of
+// them.
 func (x *Explorer) learn(ctx context.Context) error {
 	p := &Planned{Worker: x.Judges[0], Settings: driver.Settings{"pool_size": "1", "synchronous": "off"}}
 	done, err := x.plainly(ctx, p, &Cell{})

@@ -189,7 +189,7 @@ func wrapWords(s string, width, full int, whole func(word string) bool) (lines [
 		case whole(word):
 			end()
 			if lines == nil && full > width {
-				lines = append(lines, "") // the word does not fit next to a label
+				lines = append(lines, "") // the word gets its own line, because it does not fit next to a label
 			}
 			lines = append(lines, word)
 		default:

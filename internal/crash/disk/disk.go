@@ -333,7 +333,7 @@ func (d *Disk) Differs(dir string) (string, error) {
 // come the changes of each file, in the order of the files' numbers.
 type choice []bool
 
-// order returns the numbers of the files that have waiting changes, in order.
+// order returns the numbers of the files that have waiting changes, in ascending order.
 func (d *Disk) order() (list []int) {
 	for number, f := range d.files {
 		if len(f.waiting) > 0 {

@@ -227,7 +227,7 @@ func pieces(word string, width int) (list []string) {
 }
 
 func (r *textRenderer) list(l List) {
-	label := len(stats.NotMeasured) // the longest of the usual labels, so that lists line up
+	label := len(stats.NotMeasured) // the longest of the usual labels: lists with shorter labels get the same width, so that lists line up
 	for _, it := range l {
 		label = max(label, Width(it.Label))
 	}

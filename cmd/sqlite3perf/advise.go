@@ -161,9 +161,9 @@ func (o *adviseOptions) looked() advise.Looked {
 	return advise.Looked{Diff: o.diff, Cold: o.cold, Targets: o.targets != nil}
 }
 
-// compareAnswers runs the statements on the candidates that have a worker. It sets l.Answers to the
-// compared answers or, if it could not get them, l.NotDiff to the reason. It does nothing without --diff
-// or with fewer than two candidates.
+// compareAnswers runs the workloads' statements on the candidates that have a worker, and compares their
+// answers. It stores the comparison in l.Answers. If there is none, it stores the reason in l.NotDiff. It
+// does nothing without --diff or with fewer than two candidates.
 func (o *adviseOptions) compareAnswers(ctx context.Context, env *cli.Environment, r *request, q inquiry, l *advise.Looked) error {
 	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref build.Ref) bool {
 		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })
@@ -234,8 +234,8 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment,
 }
 
 // answerAgain runs the statements of a stored run's workloads again and compares the answers. The
-// workloads' texts are from the run, and the candidates have the versions that the run measured.
-// unasked lists the questions that could not be asked, each with the reason. Without --diff, answerAgain
+// workloads' texts are from the run, and the candidates have the versions that the run measured. The result
+// "unasked" lists the questions that could not be asked, each with the reason. Without --diff, answerAgain
 // does nothing.
 func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
 	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
@@ -279,7 +279,8 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r
 	return unasked, o.compareAnswers(ctx, env, r, q, l)
 }
 
-// uncollected lists the facts that were not collected, each with the flag that collects it or the reason.
+// uncollected lists the facts that were not collected. Each has the flag that collects it, or the reason
+// why it could not be collected.
 func uncollected(l advise.Looked) (list []string) {
 	switch {
 	case !l.Diff:

@@ -64,9 +64,9 @@ func as[T any, W ~func(io.Writer, string, document.Options) error](of func(T) W)
 	return func(_ *cli.OutputOptions, answer T) cli.AnswerWriter { return cli.AnswerWriter(of(answer)) }
 }
 
-// checkGateFormat returns an error unless format is one for people to read. Other formats, such as
-// JSON, have no form for a gate: the command gate prints the report of its last run in them, so
-// that the report can be the baseline of another gate.
+// checkGateFormat returns an error unless a gate's result can be written in the format. Only tables,
+// Markdown and pages can show it. In other formats, such as JSON, the command gate writes the report of its
+// last run, which another gate can use as its baseline.
 func checkGateFormat(format string) error {
 	if !slices.Contains([]string{cli.TableFormat, "markdown", pageFormat}, format) {
 		return fmt.Errorf("a stored gate has no format %q", format)
@@ -91,9 +91,9 @@ func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
 	f.BoolVar(figures, figuresFlag[2:], false, "print the measurements, not the answer of a run")
 }
 
-// asksFor returns the question whose answer is to be printed for a run. It returns nil if the measured
-// figures are to be printed: on request, and for formats that the answer does not have, such as csv.
-// It returns an error if figures are asked for and the run has none.
+// asksFor returns the question whose answer is to be printed for a run. It returns nil if the run's
+// measured figures are to be printed instead: the user asked for them, or the answer cannot be written in
+// the format, such as csv. If the figures are needed and the run has none, asksFor returns an error.
 func asksFor(o *cli.OutputOptions, run *result.Run, figures bool) (*question, error) {
 	if run.Answer == nil {
 		return nil, nil

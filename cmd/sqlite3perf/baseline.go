@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// baselineName matches the name of a baseline. It cannot be mistaken for the number of a run, a report, or a
-// variant of a driver.
+// baselineName matches the names that a baseline can have. None of them looks like the number of a run or
+// like a variant of a driver.
 var baselineName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // checkBaselineName returns the value of --save-baseline, if it can be the name of a baseline.
@@ -42,7 +42,7 @@ func isDriver(name string, known []build.Known) bool {
 	return slices.ContainsFunc(known, func(k build.Known) bool { return k.Name == name })
 }
 
-// isBaseline reports whether a name is that of a baseline in the store, and not that of a driver.
+// isBaseline reports whether the store has a baseline with this name, and no driver has the name.
 func (o *runOptions) isBaseline(ctx context.Context, name string) bool {
 	shop, err := o.workers.Workshop()
 	if err != nil || !baselineName.MatchString(name) || isDriver(name, shop.Known) {
@@ -57,14 +57,14 @@ func (o *runOptions) isBaseline(ctx context.Context, name string) bool {
 	return err == nil && id > 0
 }
 
-// isStored reports whether a side of a comparison, or a baseline, is a stored run or a report. Anything
-// else is a driver.
+// isStored reports whether the argument names a stored run, a JSON report or a baseline. Any other argument
+// names a driver.
 func (o *runOptions) isStored(ctx context.Context, side string) bool {
 	return isStored(side) || o.isBaseline(ctx, side)
 }
 
-// stored loads the stored baseline, and prepares to measure its cases again. differences lists how the
-// conditions of the new measurement differ from those of the baseline.
+// stored loads the stored baseline, and prepares to measure its cases again. The result "differences" lists
+// how the conditions of the new measurement differ from those of the baseline.
 func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *stats.Analysis, r *request, differences []string, err error) {
 	if base, err = sampled(ctx, env, o.output.Store, o.baseline); err != nil {
 		return nil, nil, nil, err
@@ -178,7 +178,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 		before := base.Proof(ref.Name)
 		path, _, err := r.Builder.Worker(ctx, ref, nil)
 		if err != nil || before == nil {
-			continue // the cells will show the reason
+			continue // the results of this driver's cases will say why
 		}
 		now, err := (&lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit}).SQLiteVersion(ctx, ref, path)
 		if err == nil && now != before.SQLiteVersion {
@@ -188,9 +188,9 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 	return differences, nil
 }
 
-// baselineDriver returns the driver of a stored case in the version that was measured, and builds
-// its worker. The error says why that is impossible. A driver that the user has not named is built
-// only if it is released, because the baseline may be somebody else's.
+// baselineDriver returns the driver of a stored case in the version that was measured, and builds its
+// worker. If it cannot do that, it returns an error with the reason. A driver that the user has not named
+// is built only if it is released, because the baseline may be somebody else's.
 func (o *gateOptions) baselineDriver(ctx context.Context, env *cli.Environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (build.Ref, error) {
 	name := before.Driver
 	fail := func(format string, args ...any) (build.Ref, error) {

@@ -110,8 +110,8 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 	return o.answer(ctx, env, m, among.Known.Name, found, failure)
 }
 
-// among parses a range of releases. The releases are listed only after all other checks. Until
-// then, o.drivers has the pinned release in place of them.
+// among parses a range of a driver's releases. Which releases are in the range is looked up later, after
+// all other checks. Until then, o.drivers contains only the driver's pinned release.
 func (o *runOptions) among(ctx context.Context, text string) (build.ReleaseRange, error) {
 	shop, err := o.workers.Workshop()
 	if err != nil {
@@ -246,7 +246,7 @@ func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Buil
 	var start *bisect.StartError
 	for _, c := range cases {
 		if c.Unavailable != nil {
-			return nil // the step reports the reason
+			return nil // the comparison of the two releases will report why the worker is missing
 		}
 		t, err := p.Trial(ctx, c, m.r.matrix.Seed)
 		if err != nil {

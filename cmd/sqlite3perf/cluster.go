@@ -159,7 +159,7 @@ func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOption
 	return nil
 }
 
-// clustersRun returns a run without samples, with which the answer is stored.
+// clustersRun returns a run without samples. It is stored together with the answer.
 func clustersRun(out *cluster.Clusters, started time.Time, stopped bool) *result.Run {
 	run := newRun(&request{}, out.Machine, started)
 	run.Schedule, run.Warnings = nil, out.Warnings
@@ -277,7 +277,7 @@ func (o *clusterOptions) trials() ([]cluster.Planned, error) {
 	for _, nodes := range o.nodes {
 		for i, delay := range o.delays {
 			if nodes == 1 && i > 0 {
-				break // a cluster of one node has no network
+				break // a cluster of one node has no network, so its first delay is enough
 			}
 			t := cluster.Planned{ClusterTrial: cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, Job: job}
 			if nodes == 1 {
@@ -340,8 +340,9 @@ func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir str
 	return out, err
 }
 
-// asked returns the estimated time of a trial. If leaders are killed or cut off, each time counts as the
-// duration plus twice the patience. Otherwise the estimate is twice the duration of all loads.
+// asked returns the estimated time of a trial. If the leader is killed or cut off several times, each kill
+// and each cut takes the duration plus twice the patience. Without kills and cuts, the estimate is twice
+// the duration of all loads.
 func (o *clusterOptions) asked() time.Duration {
 	if n := o.kills + o.cuts; n > 0 {
 		return time.Duration(n) * (o.duration + 2*o.patience)

@@ -142,8 +142,9 @@ func compareLive(ctx context.Context, env *cli.Environment, o *compareOptions, a
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// untilCompared returns the IDs of the cases of a comparison whose verdicts are clear. It is the field
-// Settled of a [lab.Schedule]. It returns false if no verdicts are computed after the given round.
+// untilCompared returns the IDs of the cases of a comparison whose verdicts are clear. It is used as the
+// field Settled of a [lab.Schedule]. If no verdicts are computed after the given round, the second result
+// is false.
 func untilCompared(run *result.Run, round int) ([]int, bool) {
 	if !stats.Look(round) {
 		return nil, false
@@ -308,7 +309,7 @@ func compareStored(ctx context.Context, env *cli.Environment, o *compareOptions,
 		}
 		return cli.Usagef("%s is %s: name another run, or two of its drivers, as in compare %[1]s %[3]s %[4]s", args[0], same(args), drivers[0], drivers[1])
 	}
-	if names[0] == names[1] && len(args) == 2 { // both are files named base.json in different directories
+	if names[0] == names[1] && len(args) == 2 { // for example, two files named base.json in different directories
 		names = [2]string(args)
 	}
 	first, second := sides[0], sides[len(sides)-1]

@@ -241,10 +241,10 @@ func exploreCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) 
 	return nil
 }
 
-// memoryDirectory is where Linux has files in memory.
+// memoryDirectory is the directory of Linux whose files are in memory.
 const memoryDirectory = "/dev/shm"
 
-// explore builds the workers and explores.
+// explore builds the workers and runs the exploration x.
 func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explorer, show *cli.Progress) (*crash.Crashes, error) {
 	scratch, observer, err := cli.Observed(r.dir)
 	if err != nil {
@@ -273,7 +273,7 @@ func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explore
 // worker, and a function to be called at the end.
 func (o *crashOptions) prepare(r *request, x *crash.Explorer, dir string, show *cli.Progress) (worker func(context.Context, *crash.Worker) error, done func()) {
 	done = func() {}
-	if cli.IsDirectory(memoryDirectory) { // files in memory are faster, and an exploration creates and removes very many
+	if cli.IsDirectory(memoryDirectory) { // files in memory are faster, and an exploration creates and removes thousands of files
 		if memory, err := process.NewScratch(memoryDirectory, cli.RunDirectory); err == nil {
 			done, x.Memory = memory.Remove, memory.Dir
 		}
@@ -291,8 +291,8 @@ func (o *crashOptions) prepare(r *request, x *crash.Explorer, dir string, show *
 	}, done
 }
 
-// findJudges builds the workers of the judges. If plain C cannot be built and the user named no judges, the
-// first driver judges.
+// findJudges builds the workers of the judges: the drivers that open a database after a fault and say what
+// has survived. If plain C cannot be built and the user named no judges, the first explored driver judges.
 func (o *crashOptions) findJudges(ctx context.Context, r *request, x *crash.Explorer, worker func(context.Context, *crash.Worker) error, show *cli.Progress) error {
 	refs, err := r.Refs(ctx, o.judges...)
 	if err != nil {
@@ -315,7 +315,7 @@ func (o *crashOptions) findJudges(ctx context.Context, r *request, x *crash.Expl
 	return nil
 }
 
-// runOf returns a run without samples, with which the answer is stored.
+// runOf returns a run without samples. It is stored together with the answer.
 func (o *crashOptions) runOf(r *request, out *crash.Crashes, started time.Time) *result.Run {
 	run := newRun(r, out.Machine, started)
 	run.Schedule, run.Asked, run.Warnings, run.Cases = nil, nil, out.Warnings, nil
@@ -326,7 +326,8 @@ func (o *crashOptions) runOf(r *request, out *crash.Crashes, started time.Time) 
 	return run
 }
 
-// bisectCrashes finds the release that changed what survives, or what it costs.
+// bisectCrashes finds the release of a driver that changed which data survives a crash, or how much work
+// the driver does to protect the data.
 func bisectCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) error {
 	if len(o.drivers) > 0 || o.keep != "" {
 		return cli.Usagef("--bisect: leave out --drivers and --keep")
@@ -384,7 +385,7 @@ func bisectCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) e
 	}, "sqlite3perf crash --bisect "+o.bisect)
 }
 
-// replayCrash opens a state that was kept, with each driver.
+// replayCrash reads a database that crash --keep has written, and opens it with each driver.
 func replayCrash(ctx context.Context, env *cli.Environment, o *crashOptions) error {
 	a, err := crash.ReadArtifact(o.replay)
 	if err != nil {

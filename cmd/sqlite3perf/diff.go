@@ -127,7 +127,7 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 	return nil
 }
 
-// runOf returns a run without samples, with which the answer can be stored.
+// runOf returns a run without samples. It can be stored together with the answer.
 func (o *diffOptions) runOf(r *request, work []diff.Questions, d *diff.Diffed, started time.Time) *result.Run {
 	run := newRun(r, cli.MachineHere(r.dir), started)
 	run.Seed, run.Schedule, run.Asked, run.Cases = d.Seed, nil, nil, nil
@@ -167,7 +167,7 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, ref := range refs { // a matrix has each driver only once
+	for _, ref := range refs { // a driver may be named several times, but a matrix has each driver only once
 		if !slices.ContainsFunc(r.matrix.Drivers, func(other build.Ref) bool { return other.Name == ref.Name }) {
 			r.matrix.Drivers = append(r.matrix.Drivers, ref)
 		}
@@ -279,5 +279,5 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, wo
 	return x.Compare(ctx, work)
 }
 
-// openedFiles names files whose data a comparison may contain.
+// openedFiles is the name, in a message, for files whose data a comparison may contain.
 const openedFiles = "files that --sql may have opened"

@@ -125,8 +125,8 @@ func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cl
 	return l, err
 }
 
-// ofTheList returns the driver of the source tree for each of the refs, which may also be a variant
-// of that driver. It returns an error if a ref is neither.
+// ofTheList returns the drivers of the source tree that the refs name. A ref may also name a variant of
+// such a driver. For any other ref, ofTheList returns an error.
 func ofTheList(refs []build.Ref) (known []build.Known, err error) {
 	for _, r := range refs {
 		if r.Known == nil {
@@ -152,8 +152,8 @@ func listed(ctx context.Context, s cli.Workshop, named []string) ([]build.Ref, e
 var driversFormats = document.Question[catalog.List]{Name: "list of drivers", Fits: true,
 	Document: func(l catalog.List, _ document.Options) document.Document { return l.Document }, JSON: catalog.List.JSON}.Formats()
 
-// printDrivers prints a list of drivers. If fits is true and standard output is a terminal, it prints
-// only as much as fits on the screen. Without a terminal, no line is wrapped.
+// printDrivers prints a list of drivers. If the parameter "fits" is true and standard output is a terminal,
+// it prints only as much as fits on the screen. Without a terminal, no line is wrapped.
 func printDrivers(env *cli.Environment, o *cli.OutputOptions, l catalog.List, fits bool) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Width = cmp.Or(opts.Width, document.Unlimited)

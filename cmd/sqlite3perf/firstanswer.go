@@ -16,17 +16,18 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// firstDrivers are the drivers of the first answer: the most used library of each kind.
+// firstDrivers are the drivers of the first answer: the most used library of each kind (C, C translated to
+// Go, WebAssembly).
 var firstDrivers = []string{"mattn", "modernc", "ncruces"}
 
-// firstMeasured is how long the rounds of the first answer take, on the machine on which the typical times of
-// builds were measured.
+// firstMeasured is how long it takes to measure the first answer, after the workers are built. Like the
+// typical times of builds, it is a value of one machine.
 const firstMeasured = 45 * time.Second
 
-// firstAnswer measures a few drivers in a run of their own, if most drivers still have to be built, which
-// takes minutes. Somebody who tries sqlite3perf for the first time has an answer before that. It is only for
-// a person at a terminal who named no drivers. The modules of the other drivers are downloaded while these
-// drivers are built.
+// firstAnswer measures a few drivers in a separate run first, if most drivers still have to be built, which
+// takes minutes. So somebody who tries sqlite3perf for the first time gets an answer earlier. It does so
+// only for a person at a terminal who named no drivers. The modules of the other drivers are downloaded
+// while the few drivers are built.
 func firstAnswer(ctx context.Context, env *cli.Environment, o *runOptions, r *request) error {
 	if o.quiet || env.StderrWidth == 0 || len(o.drivers) > 0 || o.exact || r.host != nil || len(o.hosts.names) > 0 {
 		return nil
@@ -73,8 +74,8 @@ func (r *request) sayHowToGoOn(env *cli.Environment, o *runOptions, a *stats.Ana
 	}
 }
 
-// firstCases returns copies of the cases of the drivers of the first answer, without those that can't be
-// built. It returns nil if no more drivers than these have to be built.
+// firstCases returns copies of the cases of [firstDrivers], without those that can't be built. It returns
+// nil if so few workers are missing that a separate first run would not save time.
 func firstCases(cases []*lab.Case, built func(build.Ref) (bool, error)) (list []*lab.Case) {
 	missing, impossible := 0, map[string]bool{}
 	for _, c := range cases {
@@ -142,7 +143,7 @@ type split struct {
 	measured time.Duration
 }
 
-// words adds a run to the split, and returns the split up to now.
+// words adds the time of a run to s.measured, and returns a sentence that says where the time went so far.
 func (s *split) words(now time.Time, run *result.Run) string {
 	s.measured += run.Ended.Sub(run.Started)
 	downloading, building := s.builder.Spent()

@@ -17,11 +17,11 @@ import (
 // take one twentieth of the run's time. One case of each workload is tried even if that takes longer.
 const tryingShare = 20
 
-// fits returns an error if the user typed --time without --rounds, and the least number of rounds
-// ([lab.MinRounds]) takes longer than --time. For a search for settings it returns an error if the
-// shortest search takes longer than --time, typed or not. It estimates the time of a trial from the
-// durations of phases and, for a long recording, from replaying the recording's beginning. If
-// r.keepsTime is set, it also runs trials of each workload. It does not check resumed runs and studies.
+// fits checks whether --time is long enough. It returns an error if the user typed --time without --rounds,
+// and the least number of rounds ([lab.MinRounds]) takes longer. A search for settings must not take longer
+// than --time even if the user did not type it. fits estimates the time of a trial from the durations of
+// phases and, for a long recording, from replaying the recording's beginning. If r.keepsTime is set, it
+// also runs trials of each workload. It does not check resumed runs and studies.
 func (r *request) fits(ctx context.Context, o *runOptions, p *location, show *cli.Progress) error {
 	if r.resumed != nil || r.study != nil || r.told || r.fitted {
 		return nil
@@ -75,7 +75,7 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *location, show *cl
 
 // limited describes something that is to end within --time.
 type limited struct {
-	what, takes  string // what is measured, and the verb: take or takes
+	what, takes  string // what is measured, and the verb after it: "take" or "takes"
 	fewer, more  string // advice in the error: what to reduce, such as "fewer drivers", and alternatives to a longer --time, such as " or --rounds 6"
 	limit, least time.Duration
 }

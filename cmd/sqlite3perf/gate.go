@@ -138,7 +138,7 @@ func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) erro
 	})
 	statuses := make([]error, len(list))
 	for i := range list {
-		if usage, ok := errors.AsType[cli.UsageError](failures[i]); ok { // usage errors are the same on all hosts
+		if usage, ok := errors.AsType[cli.UsageError](failures[i]); ok { // a usage error is the same on all hosts, so it is returned once
 			return usage
 		}
 		statuses[i] = gateStatus(&list[i].Gated, failures[i])
@@ -158,7 +158,7 @@ func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) erro
 	return cli.Worst(statuses)
 }
 
-// gateStatus returns failure or, if that is nil, the exit status for the result.
+// gateStatus returns the parameter "failure" or, if that is nil, the exit status for the result.
 func gateStatus(out *gate.Gated, failure error) error {
 	switch {
 	case failure != nil:
@@ -188,7 +188,8 @@ func (o *gateOptions) judged(ctx context.Context, env *cli.Environment) (*gate.G
 	return out, failure
 }
 
-// judge measures the candidate and judges it. If that fails, out contains the results so far.
+// judge measures the candidate and judges it. If that fails, the parameter "out" contains the results so
+// far.
 func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate.Gated) error {
 	most, err := o.checkGate()
 	if err != nil {
@@ -227,7 +228,7 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 			}
 			a := stats.Analyze(run, lab.Floor)
 			g := stats.NewGate(most, out.Compare(a)...)
-			if len(out.Runs) == 0 { // a second measurement does not judge expectations
+			if len(out.Runs) == 0 { // if out.Runs has a run, this is the second measurement, which does not judge expectations
 				g.Expected = a.ExpectationsOfSecond()
 			}
 			return g.Settled(), true
@@ -389,9 +390,9 @@ func (o *gateOptions) live(ctx context.Context, env *cli.Environment, most float
 
 const passHint = "give it more --time, a quieter machine, a greater --max-regression or fewer workloads, or mark phases that don't matter \"untimed: true\" in your copy of a workload (sqlite3perf workloads NAME --yaml > mine.yaml); with --strict=false the exit status is 0"
 
-// write writes the result to all outputs. If begun is false, it writes nothing to standard output,
-// because the command prints the error. In GitHub Actions, it also writes annotations to standard
-// error, unless they are on standard output already.
+// write writes the result to all outputs. If the parameter "begun" is false, the gate failed before it
+// began: write then writes nothing to standard output, because the command prints the error. In GitHub
+// Actions, it also writes annotations to standard error, unless they are on standard output already.
 func (o *gateOptions) write(env *cli.Environment, g gate.Gated, begun bool) error {
 	annotated, hints, again := false, o.hints(g), "sqlite3perf gate"
 	if len(hints.More) > 0 {
@@ -439,7 +440,7 @@ func (o *gateOptions) hints(g gate.Gated) document.Hints {
 		}
 		show := fmt.Sprintf("show %d", a.Run.ID)
 		if i == len(g.Runs)-1 {
-			show += " " + figuresFlag // without it, show prints the verdict, which this run stores
+			show += " " + figuresFlag // without this flag, the command show prints the verdict, which this run stores
 		}
 		for _, command := range []string{fmt.Sprintf("compare %s%d", sides, a.Run.ID), show} {
 			h.More = append(h.More, cli.InStore(o.output.Store, "sqlite3perf "+command))

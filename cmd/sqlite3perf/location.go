@@ -27,8 +27,8 @@ type location struct {
 	executor lab.Executor
 	noise    lab.Noise
 
-	// prepare finds or builds the workers of cases. needs asks these workers for the features that the
-	// workloads need.
+	// prepare finds or builds the workers of cases. The function "needs" asks these workers for the
+	// features that the workloads need.
 	prepare func(ctx context.Context, cases []*lab.Case, progress lab.Building) error
 	needs   func(ctx context.Context, cases []*lab.Case) error
 
@@ -182,8 +182,8 @@ func (o *runOptions) checkHosts(r *request) error {
 	return nil
 }
 
-// buildFor builds this command for another platform. The function remove deletes the executable at path.
-// buildFor returns "" and nil if source is not a clone with the command's sources.
+// buildFor builds this command for another platform. The function "remove" deletes the executable at path.
+// If the parameter "source" is not a clone with the command's sources, buildFor returns "" and nil.
 func buildFor(ctx context.Context, source build.Source, goos, goarch string) (path string, remove func(), err error) {
 	if !cli.IsDirectory(filepath.Join(source.Root, "cmd", "sqlite3perf")) {
 		return "", nil, nil

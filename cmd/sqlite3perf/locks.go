@@ -165,10 +165,10 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 		}
 	}
 	cases, err := r.matrix.LockCases(ways)
-	if none, ok := err.(*lab.NoMixError); ok { //nolint:errorlint // as LockCases returns it
+	if none, ok := err.(*lab.NoMixError); ok { //nolint:errorlint // LockCases returns this error without wrapping it
 		return nil, cli.Usagef("workload %s has neither a mix nor a replay, and locks varies how their clients share a database: name a workload that has one; sqlite3perf workloads %s shows a mix", none.Workload, lockWorkloads[0])
 	}
-	if one, ok := err.(*lab.OneClientError); ok { //nolint:errorlint // as LockCases returns it
+	if one, ok := err.(*lab.OneClientError); ok { //nolint:errorlint // LockCases returns this error without wrapping it
 		return nil, cli.Usagef("workload %s: its phase %s replays with one client, which waits for no lock: write clients: 4 beside replay: to deal the transactions to four, or record a program that uses several connections at once (a script or a trace has one) and write no clients", one.Workload, one.Phase)
 	}
 	if err != nil {

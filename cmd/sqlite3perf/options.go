@@ -50,7 +50,7 @@ type runOptions struct {
 	workers      cli.WorkerOptions
 	hosts        hostOptions
 	output       cli.OutputOptions
-	page         cli.OutputOptions // a page to be written in addition to output; without a file, none is written
+	page         cli.OutputOptions // a page to write in addition to the field "output"; none if page.File is ""
 	quiet        bool
 	hooks        result.Hooks                             // commands to run around each trial
 	saveBaseline string                                   // name under which the run is stored as a baseline
@@ -86,15 +86,15 @@ func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	cli.Grouped(f, cli.GroupLong, "precision")
 }
 
-// addMarginFlag adds --margin, and its former name --precision. usage says what the value of --margin
-// means for the command.
+// addMarginFlag adds --margin, and its former name --precision. The parameter "usage" says what the value
+// of --margin means for the command.
 func (o *runOptions) addMarginFlag(f *pflag.FlagSet, value, usage string) {
 	f.StringVar(&o.margin, "margin", value, usage)
 	cli.Grouped(f, cli.GroupLong, "margin")
 	cli.Renamed(f, "precision", "margin")
 }
 
-// untilSettled lets the run end when its cases are settled, unless the user gave --rounds.
+// untilSettled lets the run end as soon as no case needs further trials, unless the user gave --rounds.
 func (o *runOptions) untilSettled(r *request) {
 	if !o.exact {
 		r.schedule.Settled = stats.UntilSettled(lab.Floor, r.precision)
@@ -196,12 +196,12 @@ type request struct {
 	// measured.
 	tried    func(context.Context, *lab.Processes, lab.Building) error
 	prepared func([]*lab.Case) error     // called after workers are built; if it returns an error, nothing is measured; may be nil
-	fitted   bool                        // whether --time is long enough has been checked
-	await    *cli.Await                  // what the user waits for while workers are built; nil if that is the first trial
-	took     *split                      // where the time goes; nil if that is not printed
-	first    string                      // where the first answer is; "" if there is none
+	fitted   bool                        // true if it has been checked whether --time is long enough
+	await    *cli.Await                  // what the user waits for while workers are built; nil means: the first trial
+	took     *split                      // counts where the command's time goes; nil if that is not printed
+	first    string                      // sentence that says where the first answer is stored; "" if there is no first answer
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
-	print    func(*stats.Analysis) error // prints the results; if nil, they are printed as those of a run
+	print    func(*stats.Analysis) error // prints the results; if nil, the report of a run is printed
 
 	// keepsTime says that a trial of each workload is run first, and that nothing else is measured
 	// if these trials show that --time is not enough. The field "called" is the name of the run in
@@ -291,7 +291,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 			}
 		}
 	}
-	seen := map[string]string{} // the argument that named each workload
+	seen := map[string]string{} // by the name of a workload: the argument that named it
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		w, err := loadWorkload(r.dir, name, o.allowFiles)

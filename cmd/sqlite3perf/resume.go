@@ -65,15 +65,16 @@ func (o *runOptions) checkExtended(run *result.Run) error {
 	return nil
 }
 
-// toExtend returns the command that measures a run for a further time. It returns "" if further is
-// not above 0 or if the run cannot go on. Only a run that ended because its time was over can be
-// extended, because only its intervals allow for repeated decisions about whether to go on.
+// toExtend returns the command that measures a run for a further time. It returns "" if further is not
+// above 0 or if the run cannot go on. Only a run that ended because its time was over can be extended. The
+// confidence intervals of such a run stay correct if a user repeatedly looks at them and then measures
+// more.
 func toExtend(o *cli.OutputOptions, run *result.Run, further time.Duration) string {
 	if run.Stopped != result.StoppedTime || further <= 0 || conditions.Resumable(run, cli.Version(), true) != nil {
 		return ""
 	}
 	const step = 10 * time.Second
-	total := (run.Took() + further + further/4 + step).Truncate(step) // a quarter more than the further time, which is an estimate
+	total := (run.Took() + further + further/4 + step).Truncate(step) // adds a quarter to the further time, because that time is only an estimate
 	return cli.InStore(o.Store, fmt.Sprintf("sqlite3perf run --resume %d --time %s", run.ID, document.Elapsed(total)))
 }
 
@@ -309,9 +310,9 @@ func (r *request) goOn(ctx context.Context, env *cli.Environment, o *runOptions,
 	return st.Resume(ctx, run, lab.Resume(run, r.cases, env.Now()))
 }
 
-// furtherRounds returns the command that measures a run until none of its figures is imprecise. It
-// returns "" if none is imprecise, if further rounds would not help, if the run is a comparison, or
-// if it cannot be extended.
+// furtherRounds returns the command that extends a run until all its figures are precise. It returns "" if
+// they are precise already, if further rounds would not help, if the run is a comparison, or if the run
+// cannot be extended.
 func furtherRounds(o *cli.OutputOptions, a *stats.Analysis) string {
 	run := a.Run
 	rounds := report.FurtherRounds(a)

@@ -230,8 +230,8 @@ func (r *request) begin(ctx context.Context, env *cli.Environment, o *runOptions
 	return run, st.Begin(ctx, run)
 }
 
-// anyWorker returns an error if no case has a worker, because then nothing can be measured or stored.
-// The error contains the reasons only if quiet is true. Otherwise the reasons have already been
+// anyWorker returns an error if no case has a worker, because then nothing can be measured or stored. The
+// error contains the reasons only if the parameter "quiet" is true. Otherwise the reasons have already been
 // printed.
 func anyWorker(cases []*lab.Case, quiet bool) error {
 	var reasons []string

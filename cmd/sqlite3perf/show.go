@@ -184,9 +184,10 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 	return err
 }
 
-// storedRun loads a run from the store in storeFile or, if that is "", from the default store. ref is
-// the run's ID or "last", which is the run that started last. If unfinished is false, "last" ignores
-// runs that have not ended. storedRun prints to standard error which parts of the run the store lacks.
+// storedRun loads a run from the store in storeFile or, if that is "", from the default store. The
+// parameter ref is the run's ID or "last", which is the run that started last. If the parameter
+// "unfinished" is false, "last" ignores runs that have not ended. storedRun prints to standard error which
+// parts of the run the store lacks.
 func storedRun(ctx context.Context, env *cli.Environment, storeFile, ref string, unfinished bool) (*result.Run, error) {
 	st, path, err := cli.ReadStore(ctx, storeFile)
 	if err != nil {
@@ -222,7 +223,7 @@ func storedRun(ctx context.Context, env *cli.Environment, storeFile, ref string,
 
 const reportHint = "want a report such as sqlite3perf run --format json -o base.json writes"
 
-// storedOrReport reads a run from the store or, if side ends in .json, from a JSON report.
+// storedOrReport reads a run from the store or, if the argument ends in .json, from a JSON report.
 func storedOrReport(ctx context.Context, env *cli.Environment, storeFile, side string) (*result.Run, error) {
 	if strings.HasSuffix(side, ".json") {
 		f, err := directory.OpenRegular(side)

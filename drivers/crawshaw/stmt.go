@@ -100,7 +100,7 @@ func run(q *sqlite.Stmt) error {
 	for {
 		row, err := q.Step()
 		if err != nil {
-			return err // the library has reset it
+			return err // the library has already reset the statement
 		}
 		if !row {
 			return q.Reset()

@@ -56,7 +56,7 @@ func dial(path string, s driver.Settings, number int) (*conn, error) {
 type conn struct {
 	number int
 	c      *C.native_conn
-	run    []*stmt // the few statements of Run
+	run    []*stmt // statements that the method Run has executed; there are only a few
 	kept   []*stmt // statements that stay prepared until Close: the statements of Run, and pooled statements
 }
 

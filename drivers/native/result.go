@@ -108,8 +108,8 @@ func (o *result) grow(rows int) {
 	}
 }
 
-// visit decodes the page row by row, and calls the parameter visit for each row. All texts of a
-// page are parts of one string.
+// visit decodes the page row by row, and calls the parameter "visit" for each row. All texts of a page are
+// parts of one string.
 func (s *stmt) visit(visit func(driver.Row) error) error {
 	o := &s.out
 	if o.page.large {

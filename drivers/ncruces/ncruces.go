@@ -38,7 +38,7 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 // mostMapped is the largest part of a file that the library maps.
 const mostMapped = 1 << 30
 
-// roomy opens connections with room for a part of the file in their memory. Without the room, the
+// roomy opens connections whose memory has room for the mapped part of the file. Without the room, the
 // library maps nothing, and returns no error.
 type roomy struct {
 	sql.Connector

@@ -91,9 +91,9 @@ func attach(ctx context.Context, path string, s driver.Settings) (*cluster, erro
 
 const header = "SQLite format 3\x00"
 
-// contents returns the bytes of the file at path. If there is no file yet, contents normally
-// returns nil. But if mode is "rw", or the directory for the file does not exist, it returns an
-// error. A file that is not a database is an error too.
+// contents returns the bytes of the file at path. If there is no file yet, contents normally returns nil.
+// But if the parameter "mode" is "rw", or the directory for the file does not exist, it returns an error. A
+// file that is not a database is an error too.
 func contents(path, mode string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	switch {
@@ -364,8 +364,9 @@ func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
 	return s, nil
 }
 
-// named returns an error if RQLITE_ADDRESSES is set and host is not one of its nodes. The library
-// would send requests, with the password, to all nodes that a node lists, and these may be any hosts.
+// named returns an error if RQLITE_ADDRESSES is set and the parameter "host" is not one of its nodes. The
+// library would send requests, with the password, to all nodes that a node lists, and these may be any
+// hosts.
 func (c *cluster) named(host string) error {
 	if c.given == nil || slices.ContainsFunc(c.urls, func(u string) bool { return bare(u) == host }) {
 		return nil

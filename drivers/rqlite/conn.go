@@ -34,7 +34,7 @@ type conn struct {
 	sizes    []int       // number of rows that each gathered statement binds
 
 	affected, lastID int64
-	untold           error // why affected and lastID are not known
+	untold           error // why the fields affected and lastID are not known; nil if they are known
 }
 
 func (d *database) connect(number int) (*conn, error) {
@@ -257,7 +257,7 @@ func (c *conn) failed(err error, of ...error) error {
 	if cannot, ok := errors.AsType[*driver.UnsupportedError](err); ok {
 		return cannot // the value of a parameter is not supported
 	}
-	if len(of) > 0 && of[0] != nil && of[0] != err { //nolint:errorlint // whether it is this very error
+	if len(of) > 0 && of[0] != nil && of[0] != err { //nolint:errorlint // compares the error values themselves, not wrapped errors
 		return coded(of[0])
 	}
 	if errors.As(err, new(gorqlite.StatementErrors)) {
@@ -266,9 +266,9 @@ func (c *conn) failed(err error, of ...error) error {
 	return errors.New(oneLine(err))
 }
 
-// codes maps parts of SQLite's error messages to result codes, because rqlite returns only the
-// messages. The message is the same for a violated primary key and a violated unique column, so the
-// codes are primary.
+// codes maps parts of SQLite's error messages to result codes, because rqlite returns only the messages.
+// The codes are primary result codes. The extended codes are unknown, because a violated primary key and a
+// violated unique column have the same message.
 var codes = []struct {
 	words string
 	code  int

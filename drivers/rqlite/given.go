@@ -117,7 +117,7 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 	return nil
 }
 
-// statusWithin asks a node for its status. The node must answer within limit.
+// statusWithin asks a node for its status. The node must answer within the given limit.
 func statusWithin(ctx context.Context, limit time.Duration, address string) (*nodes.Status, error) {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -149,8 +149,8 @@ func (g *given) statements() string {
 	return strings.Join(list, "; ")
 }
 
-// column returns the values of a query's only column. T is their type. If level is strong, more
-// than half of the nodes have agreed on them.
+// column returns the values of a query's only column. T is their type. If the parameter "level" is
+// "strong", more than half of the nodes have agreed on the values.
 func column[T any](ctx context.Context, c *cluster, level, sql string) ([]T, error) {
 	data, err := c.call(ctx, http.MethodGet, "/db/query?level="+level+"&q="+url.QueryEscape(sql), nil)
 	if err != nil {
@@ -264,9 +264,9 @@ func (g *given) note(what string) {
 	}
 }
 
-// create notes the tables and views in list, and then calls send, which creates them. If g is nil,
-// it only calls send. The method leave waits until send has returned. The nodes complete a request
-// even if its client gives up, so the context for send ends later than ctx.
+// create notes the tables and views in list, and then calls the function "send", which creates them. If g
+// is nil, create only calls "send". The method "leave" waits until "send" has returned. The nodes complete
+// a request even if its client gives up, so the context for "send" ends later than ctx.
 func (g *given) create(ctx context.Context, list []string, send func(context.Context) error) error {
 	if g == nil {
 		return send(ctx)

@@ -89,7 +89,8 @@ func (l *lines) shown(ctx context.Context, c *cluster) (d time.Duration, ok bool
 		if p.Delay() != l.delay || p.Target() != c.nodes.Nodes[i].Raft {
 			return 0, false, nil
 		}
-		// Two nodes are connected if one of them has dialed the other.
+		// Of two connected nodes, only one has dialed the other. So the traffic between them goes through
+		// only one of their two proxies.
 		if i > 0 && l.proxies[0].Passed()+p.Passed() == 0 {
 			return 0, false, nil
 		}

@@ -195,11 +195,11 @@ func (s *stmt) cell(cell *driver.Cell, kind driver.Type, v any, i int) (err erro
 			if n, err = integer(v); err != nil {
 				return err
 			}
-		case bool: // an integer of a column declared BOOLEAN
+		case bool: // the library returns an integer of a column declared BOOLEAN as bool
 			if v {
 				n = 1
 			}
-		case time.Time: // an integer of a column declared TIMESTAMP, DATE or DATETIME
+		case time.Time: // the library returns an integer of a column declared TIMESTAMP, DATE or DATETIME as time.Time
 			n = v.UnixMilli()
 		default:
 			return s.mismatch(i, "text")

@@ -14,8 +14,8 @@ type request struct {
 	statements int
 }
 
-// watched sends requests. While the field "watching" is set, it also records in seen the settings of
-// requests with statements.
+// watched sends requests. While the field "watching" is true, it also records the settings of requests with
+// statements. It adds them to the field "seen".
 type watched struct {
 	next     http.RoundTripper
 	watching atomic.Bool

@@ -24,7 +24,7 @@ type Looked struct {
 }
 
 // Of makes advice from an analyzed run and the other facts that l has. The parameter "unasked" lists the
-// facts that were not collected, each with the reason or the flag that collects it.
+// facts that were not collected. Each has the flag that collects it, or the reason why it is missing.
 func Of(a *stats.Analysis, l Looked, unasked ...string) Advised {
 	return Advised{Recommendation: recommend.Of(a, l.Footprints), Of: a, Answers: l.Answers, NotIn: unasked}
 }

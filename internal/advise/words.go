@@ -51,7 +51,7 @@ type JSONAdvice struct {
 func advice(a Advised, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: a.Answer()}}
 	said := report.AnswersOf(a.Of, report.Options{})
-	said.Recommended = a.Recommendation // a.Recommendation also considers the builds
+	said.Recommended = a.Recommendation // unlike the recommendation of the report, a.Recommendation also considers the builds
 	l := append(a.Alternatives(), document.Item{Label: "how sure", Text: report.HowSure(a.Of, &said, report.Options{})})
 	d = append(d, append(l, a.otherWork()...))
 	d = append(d, document.Heading{Level: 2, Text: measuredTitle}, measuredFacts(a))
@@ -95,9 +95,9 @@ func advice(a Advised, _ document.Options) document.Document {
 func advicePage(a Advised, o document.Options) document.Document {
 	d := advice(a, o)
 	at := slices.IndexFunc(d, func(b document.Block) bool { h, ok := b.(document.Heading); return ok && h.Text == measuredTitle })
-	at += 2 // pictures follow the table
+	at += 2 // the pictures are inserted after the heading and the table
 	if p, ok := d[at].(document.Paragraph); ok && p.Quiet {
-		at++ // and the note below the table
+		at++ // a note below the table also comes before the pictures
 	}
 	return document.WithSource(slices.Insert(d, at, document.Blocks(a.pictures())...), conditions.PictureSource(a.Of.Run))
 }
@@ -197,7 +197,7 @@ func options(a Advised) (l document.List) {
 			needs.Add("a version that works in every cell is measured", o.For)
 		case o.Change == recommend.ChangeCell:
 			cells = append(cells, fmt.Sprintf("%s (%s)", o.For, o.Cell))
-		case o.Change == recommend.ChangeNeed && o.Advantage != recommend.WithoutC && o.Advantage != recommend.DatabaseSQL: // a.Needs has these two advantages
+		case o.Change == recommend.ChangeNeed && o.Advantage != recommend.WithoutC && o.Advantage != recommend.DatabaseSQL: // a.Needs lists these two advantages, so they are left out here
 			needs.Add(recommend.NeedWords(o), o.For)
 		}
 	}
@@ -226,7 +226,7 @@ func options(a Advised) (l document.List) {
 		return l
 	}
 	for i, r := range a.Because {
-		if i > 0 { // the answer has the first reason
+		if i > 0 { // the answer already gives the first reason
 			l = append(l, document.Item{Label: "also", Text: a.Take + ": " + recommend.ReasonWords(r)})
 		}
 	}

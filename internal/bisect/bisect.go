@@ -111,10 +111,10 @@ type Search struct {
 	// release has no figures.
 	UntilFixed bool
 
-	// Measure compares two releases in one run. After each round it calls the function "settled",
-	// which returns the IDs of the cases that need no further trials, as in [lab.Schedule]. When these
-	// are all cases, the run ends. After a change has been found, change is
-	// not nil, and only the cells of the changed case matter.
+	// Measure compares two releases in one run. After each round it calls the function "settled", which
+	// returns the IDs of the cases that need no further trials, as in [lab.Schedule]. When these are all
+	// cases, the run ends. After a change has been found, the parameter "change" is not nil, and only the
+	// cells of the changed case matter.
 	Measure func(ctx context.Context, first, second string, change *Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error)
 
 	// Begin is called before each step and End after it, if they are not nil. k is the number of
@@ -174,7 +174,7 @@ func (s *Search) halve(ctx context.Context) error {
 			}
 		case at == last:
 			return nil
-		default: // the last release may show what changed
+		default: // try the last release, which may show the change clearly
 			step, err := s.step(ctx, s.base, last)
 			if err != nil {
 				return err

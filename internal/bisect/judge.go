@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Change is the change that a search follows: how a cell of the second release differs from the
-// same cell of the first release. The first step that shows a change sets it.
+// Change is the change that a search follows: how a cell of the second release differs from the same cell
+// of the first release. The search follows the first change that one of its steps shows.
 type Change struct {
 	stats.TableName
 	Verdict stats.Verdict `json:"verdict"`
@@ -22,7 +22,7 @@ type Change struct {
 	Fixed   bool          `json:"fixed,omitempty"`  // true if Verdict is "bad" and the release without figures is the earlier one
 
 	of       result.Case // the case of the first release
-	nearest  float64     // the end of the effect's interval that is nearer to zero, as the method nearer returns it
+	nearest  float64     // the smallest effect that the change can have, as the method "nearer" returns it
 	blamed   string      // if Verdict is bad: the phase that is wrong or failed, timed or not; "" if unknown
 	followed string      // if Verdict is bad: a timed phase that has no figures because of the blamed phase
 }
@@ -94,8 +94,8 @@ func (s *Search) discover(step *Step) error {
 		followed++
 		c := s.changed(x)
 		if c != nil && c.Verdict == stats.Bad {
-			// A wrong or failed phase leaves all phases of its trials without figures, so the cell
-			// of that phase is blamed.
+			// A wrong or failed phase leaves all phases of its trials without figures. So the judgment is
+			// based on the cell of that phase.
 			if at := slices.IndexFunc(step.comparison.Cells, func(y *stats.Compared) bool { return y.Phase == c.blamed && c.Of(y.First.Case) }); at >= 0 {
 				x = step.comparison.Cells[at]
 			}
@@ -255,8 +255,8 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 	}
 }
 
-// done reports whether a step needs no further rounds. If statuses is true, it considers only the
-// statuses of cells and not their figures, because there are too few rounds to judge figures.
+// done reports whether a step needs no further rounds. If the parameter "statuses" is true, it considers
+// only the statuses of cells and not their figures, because there are too few rounds to judge figures.
 func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 	if change := s.f.Change; change != nil {
 		judgment, x, _ := change.judge(c)

@@ -22,7 +22,7 @@ type Bisection struct {
 	Also   []Difference // other differences between the last good release and the first bad one
 }
 
-// Difference is a difference between two releases other than their times.
+// Difference is a difference between two releases, apart from differences of times.
 type Difference struct {
 	What   string `json:"what"` // what differs, such as "SQLite"
 	Before string `json:"before,omitempty"`
@@ -69,7 +69,8 @@ func (b Bisection) Answer() string {
 	}
 }
 
-// against says how much a cell of a release differs from that of another, by its metric.
+// against says by how much a cell of one release differs from the same cell of the other release. The
+// parameter "other" is the name of the other release.
 func against(x *stats.Compared, other string) string {
 	if x.Metric == stats.Time {
 		return "is " + document.SlowerThan(x.Ratio, "in "+other)
@@ -77,7 +78,7 @@ func against(x *stats.Compared, other string) string {
 	return fmt.Sprintf("has %s than in %s", compare.RatioOf(x), other)
 }
 
-// followed names the metric that was followed.
+// followed returns the title of the metric that the search followed.
 func (b Bisection) followed() string {
 	if by := b.Metric.Cost(); by != nil {
 		return by.Title
@@ -260,7 +261,7 @@ type JSONBisection struct {
 	Driver   string         `json:"driver"`
 	Releases []string       `json:"releases"` // oldest first
 	Margin   float64        `json:"margin"`
-	Metric   stats.Metric   `json:"metric,omitempty"` // what was followed; absent: time
+	Metric   stats.Metric   `json:"metric,omitempty"` // the metric that the search followed; absent if it followed the time
 	Change   *JSONChange    `json:"change,omitempty"` // absent if no change was seen
 	Good     string         `json:"good"`             // the last release seen without the change
 	Bad      string         `json:"bad,omitempty"`    // the first release seen with the change

@@ -297,7 +297,7 @@ func (p *Page) Print() ([]byte, error) {
 	})
 }
 
-// Screenshot returns a PNG of the window or, if all is set, of the entire page.
+// Screenshot returns a PNG of the window or, if the parameter "all" is true, of the entire page.
 func (p *Page) Screenshot(all bool) ([]byte, error) {
 	if all {
 		return run(p, chromedp.FullScreenshot(100))

@@ -74,7 +74,7 @@ func (b *bumper) run(ctx context.Context, names []string) error {
 		return ctx.Err()
 	}
 	if all {
-		failed = nil // a module whose releases cannot be looked up is no error here; the table says which
+		failed = nil // a module whose releases cannot be looked up is not an error here, because the table names it
 	}
 	for _, k := range known {
 		if r, ok := newest[k.Name]; ok {
@@ -102,7 +102,7 @@ func (b *bumper) newest(ctx context.Context, known []build.Known) (take map[stri
 	for _, k := range known {
 		r, err := b.builder.Released(ctx, &k, "latest")
 		if err == nil && semver.Compare(r.Version, k.Version) <= 0 {
-			r, err = b.builder.Released(ctx, &k, k.Version) // a pinned commit may be newer than the newest release
+			r, err = b.builder.Released(ctx, &k, k.Version) // the pinned version may be a commit that is newer than the newest release
 		}
 		switch {
 		case err != nil:

@@ -52,7 +52,7 @@ func (b *bumper) take(ctx context.Context, k build.Known, r build.Release) error
 	return nil
 }
 
-// compare measures two sides against each other, and returns the result in words.
+// compare measures two releases of a driver against each other, and returns the result in words.
 func (b *bumper) compare(ctx context.Context, first, second string) (string, error) {
 	command := append(b.tool[:len(b.tool):len(b.tool)], "compare", first, second,
 		"--workloads", b.workloads, "--time", b.time, "--format", "json", "--quiet")

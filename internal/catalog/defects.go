@@ -46,8 +46,8 @@ func (p *Catalog) processes() (*lab.Processes, error) {
 	return &lab.Processes{Dir: p.scratch.Dir, Limit: time.Minute}, nil
 }
 
-// library returns the versions of a driver's library without building a worker. unknown is the reason
-// why the version of SQLite is not known, or "".
+// library returns the versions of a driver's library without building a worker. The result "unknown" is the
+// reason why the version of SQLite is not known, or "".
 func (p *Catalog) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
 	if ref.Known != nil {
 		if built, err := p.Builder.Built(ctx, ref); err != nil || !built {
@@ -101,8 +101,8 @@ func pinnedLibrary(ref build.Ref) (l defects.Library) {
 	return l
 }
 
-// defectLines returns a line for each known defect of a library. unknown is the reason why defects
-// of SQLite are not known, or "".
+// defectLines returns a line for each known defect of a library. The parameter "unknown" is the reason why
+// defects of SQLite are not known, or "".
 func defectLines(l defects.Library, unknown string) (lines []string) {
 	for _, d := range defects.Known(l) {
 		lines = append(lines, fmt.Sprintf("known defect %s: %s", d.ID, d.Title))
@@ -120,7 +120,7 @@ func (p *Catalog) Defects(ctx context.Context, refs []build.Ref) (document.Docum
 	var all []defects.Defect
 	for _, ref := range refs {
 		if ref.Name == lab.Floor {
-			continue // the floor driver is plain C for comparison, which no application uses
+			continue // the floor driver is left out: it is plain C for comparison, which no application uses
 		}
 		l, err := p.worker(ctx, ref, func() { p.Note("building the worker for %s", ref.Name) })
 		if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {

@@ -35,7 +35,7 @@ type JSONDriver struct {
 	Interface   driver.Interface  `json:"interface"`
 	Worker      string            `json:"worker"`                // state of its worker, or the path of an executable
 	Unavailable string            `json:"unavailable,omitempty"` // why its worker cannot be built or run here
-	Optional    bool              `json:"optional,omitempty"`    // measured only where it is named
+	Optional    bool              `json:"optional,omitempty"`    // measured only if the user names it
 	Limits      map[string]string `json:"limits,omitempty"`      // what it cannot do or does differently, with the reasons
 }
 

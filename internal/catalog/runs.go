@@ -96,9 +96,9 @@ func asked(a *result.Asked) string {
 	return strings.Join(words, " ")
 }
 
-// fitted returns the lines of a table. If they are too long for a terminal, each row has only the
-// first columns that fit, and the other columns follow in separate lines. width is 0 if there is no
-// terminal.
+// fitted returns the lines of a table. If they are too long for a terminal, each row has only the first
+// columns that fit, and the other columns follow in separate lines. The parameter "width" is 0 if there is
+// no terminal.
 func fitted(rows [][]string, width int) []string {
 	const indent = "     "
 	for n := len(rows[0]); ; n-- {

@@ -51,8 +51,8 @@ func Standalone(w *workload.Workload) (string, error) {
 	return schemaFile.ReplaceAllLiteralString(string(w.Source()), schema), nil
 }
 
-// Explain describes what a workload does, in the terms of its file. quick is the plan of the workload
-// at the scale quick, which the command run uses by default.
+// Explain describes what a workload does, in the terms of its file. The parameter "quick" is the plan of
+// the workload at the scale quick, which the command run uses by default.
 func Explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	// Lines from the file are indented, so that nobody mistakes them for the command's own lines.
 	about := strings.ReplaceAll(strings.TrimSpace(w.About), "\n", "\n  ")
@@ -143,8 +143,8 @@ func SayUnset(cases []*lab.Case, flag string, say func(format string, args ...an
 	}
 }
 
-// SayWithout prints which workloads lack a parameter of --param. Another workload has it, because
-// otherwise --param would have been refused.
+// SayWithout prints which workloads do not have a parameter that the user set with --param. At least one
+// other workload has the parameter, because otherwise --param would have been an error.
 func SayWithout(m *lab.Matrix, say func(format string, args ...any)) {
 	for _, name := range slices.Sorted(maps.Keys(m.Parameters)) {
 		var without []string

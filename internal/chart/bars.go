@@ -110,8 +110,8 @@ func (c *canvas) barScale(a Axis, bars []*Bar, lines []Mark, ratios bool) (scale
 	return s, ok && values.any
 }
 
-// interval reports whether low and high are an interval that can be drawn. If they are an
-// interval that cannot be drawn, c.left counts it.
+// interval reports whether the numbers low and high are the ends of an interval that can be drawn. If they
+// are the ends of an interval that cannot be drawn, c.left counts it.
 func (c *canvas) interval(low, high float64, log bool) bool {
 	if math.IsNaN(low) || math.IsNaN(high) || low == high {
 		return false
@@ -315,7 +315,7 @@ func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 		c.name(from, middle, r, w.name, room)
 		text := measure(clean(w.text), small, false)
 		c.text(from, y-14, atStart, small, r, w.text, room)
-		if measure(clean(w.tied), small, false) < room-text-8 { // a cut text would be useless
+		if measure(clean(w.tied), small, false) < room-text-8 { // a text that does not fit is left out, because a shortened one would be useless
 			c.text(from+text+8, y-14, atStart, small, faint, w.tied, 0)
 		}
 	case l.narrow:

@@ -78,9 +78,9 @@ type canvas struct {
 	notes         []string
 }
 
-// newCanvas returns a canvas with its title, and the y below the title. The canvas is width pixels
-// wide, within the least and greatest width of a chart. If width is not above 0, the canvas is
-// [Page] pixels wide.
+// newCanvas returns a canvas with its title, and the y below the title. The parameter "width" is the
+// canvas's width in pixels; a width outside the limits of charts is replaced by the nearest limit. If it is
+// 0 or less, the canvas is [Page] pixels wide.
 func newCanvas(title string, width int) (*canvas, float64) {
 	if width <= 0 {
 		width = Page

@@ -50,9 +50,9 @@ func WriteInline(w io.Writer, c Chart, id string) error {
 	return writeInline(w, c.draw("", 0), id)
 }
 
-// WritePNG writes a chart as a PNG image in light colors. scale is the number of image pixels
-// for each pixel of the chart's width. WritePNG fails if the image would have more than 100
-// million pixels.
+// WritePNG writes a chart as a PNG image in light colors. The parameter "scale" is the number of image
+// pixels for each pixel of the chart's width. WritePNG fails if the image would have more than 100 million
+// pixels.
 func WritePNG(w io.Writer, c Chart, scale float64) error {
 	return writePNG(w, c.draw("", 0), scale)
 }
@@ -143,7 +143,7 @@ type Mark struct {
 	Label string
 }
 
-// interval reports whether low and high are an interval that can be drawn.
+// interval reports whether the numbers low and high are the ends of an interval that can be drawn.
 func interval(low, high float64, log bool) bool {
 	return usable(low, log) && usable(high, log) && low < high
 }

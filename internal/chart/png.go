@@ -92,7 +92,7 @@ func (r *raster) paintPath(p paint, b box, build func(path *vector.Rasterizer, l
 	}
 	area := image.Rect(int(math.Floor(b.left*r.scale)), int(math.Floor(b.top*r.scale)),
 		int(math.Ceil(b.right*r.scale))+1, int(math.Ceil(b.bottom*r.scale))+1)
-	// A path may begin outside the image, because the rasterizer clips to its own size.
+	// Only the part of the area inside the image is filled. The rasterizer clips the path to that part.
 	if area = area.Intersect(r.image.Bounds()); area.Empty() {
 		return
 	}

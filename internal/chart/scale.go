@@ -193,7 +193,7 @@ type tick struct {
 	width float64
 }
 
-// across returns the ticks of a horizontal axis, whose labels do not overlap. If values is not
+// across returns the ticks of a horizontal axis, whose labels do not overlap. If the list "values" is not
 // empty, ticks at these values are tried first.
 func (a Axis) across(s scale, values []float64) []tick {
 	if 0 < len(values) && len(values) <= 12 {
@@ -220,7 +220,7 @@ func (a Axis) up(s scale) []tick {
 	return list
 }
 
-// label returns ticks at values, with their labels. It reports false if two labels are equal. If
+// label returns ticks at the given values, with their labels. It reports false if two labels are equal. If
 // the parameter "beside" is true, it also reports false if two labels overlap.
 func (a Axis) label(s scale, values []float64, beside bool) ([]tick, bool) {
 	values = slices.Compact(slices.Sorted(slices.Values(values)))

@@ -51,8 +51,8 @@ func (t *ClusterTrial) Name() string {
 // Queued reports whether writes were acknowledged before they were in the cluster's log.
 func (t *ClusterTrial) Queued() bool { return t.Settings["queued_writes"] == "on" }
 
-// Lost returns how many acknowledged writes are missing in the final reads, or in the copy of a node if
-// more are missing there.
+// Lost returns the number of acknowledged writes that are missing, either in the final reads or in the copy
+// of one node, whichever number is greater.
 func (t *ClusterTrial) Lost() int64 {
 	if t.Result == nil || t.Result.Harmed == nil {
 		return 0
@@ -74,8 +74,8 @@ func RowsPerSecond(l *protocol.LoadResult) float64 {
 	return float64(l.Acknowledged.Count) * float64(l.Batch) / (float64(l.WallNS) / 1e9)
 }
 
-// rates returns the rows per second of each round under a load. load is the index of the load. The rate
-// of a round that failed is 0.
+// rates returns the rows per second of each round under a load. The parameter "load" is the index of that
+// load. The rate of a round that failed is 0.
 func (t *ClusterTrial) rates(load int) []float64 {
 	if load < len(t.Rates) {
 		return t.Rates[load]
@@ -140,7 +140,7 @@ func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	return load, ok
 }
 
-// nodes returns the subject of a sentence about a trial's cluster.
+// nodes returns the subject of a sentence about a trial's cluster, such as "3 nodes of rqlite".
 func (t *ClusterTrial) nodes() string {
 	name := fmt.Sprintf("%s of %s", document.Counted(int64(t.Nodes), "node"), document.Line(t.Driver))
 	if t.Delay > 0 {

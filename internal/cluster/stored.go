@@ -35,7 +35,7 @@ func Stored(run *result.Run) (*Clusters, error) {
 const (
 	mostLoads  = 1000 // loads of all trials together
 	mostRounds = 1000
-	fastest    = 1e12 // rows per second
+	fastest    = 1e12 // greatest rate in rows per second
 )
 
 // Check returns an error if the clusters contradict themselves or exceed the limits.

@@ -166,7 +166,8 @@ func comparedNote(c Compared) document.Paragraph {
 	return document.Paragraph{Text: words, Quiet: true}
 }
 
-// inRun reports whether a comparison shows what the report of a run says about two of its drivers.
+// inRun reports whether the sides are two drivers of one run. The comparison then shows the ratios and
+// intervals of that run's report.
 func inRun(c *stats.Comparison) bool {
 	return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.InRun != nil })
 }
@@ -228,8 +229,8 @@ func Doubtful(cells []*stats.Compared) (l document.List) {
 	return append(l, notCold(cells, func(x *stats.Compared) *stats.Cell { return x.Second })...)
 }
 
-// notCold lists the cells of a side that began with part of the database in the page cache, although it was
-// dropped.
+// notCold lists the cells of a side whose database was partly in the page cache when the measurement began,
+// although the cache had been dropped before.
 func notCold(cells []*stats.Compared, side func(*stats.Compared) *stats.Cell) document.List {
 	var list []result.Warning
 	names := map[int]string{}
@@ -347,7 +348,7 @@ func correctedFor(c *stats.Comparison) string {
 func without(c *stats.Comparison) document.List {
 	var l document.List
 	note := func(label string, of fmt.Stringer, words string, alarm bool) {
-		// One phase may be at fault for several cells.
+		// one phase can be the reason for several cells, so its line is added only once
 		l = distinct.Append(l, document.Item{Label: label, Text: of.String() + ": " + words, Alarm: alarm})
 	}
 	for _, x := range c.Cells {

@@ -24,8 +24,8 @@ func counted(c *stats.Comparison) (cells []*stats.Compared) {
 	return cells
 }
 
-// The ways in which counts differ. Counts hardly vary, so a table shows what was counted, and a gate
-// tests it.
+// The ways in which the counts of two sides differ. Counts hardly vary between rounds, so tables compare
+// the counts directly, without a statistical test. Only a gate tests them.
 const (
 	moreInEach  = "more"
 	fewerInEach = "fewer"
@@ -57,8 +57,8 @@ func countRatio(x *stats.Compared) string {
 	return document.Times(x.Ratio.Median)
 }
 
-// countedSection describes syncs and writes, in a table or briefly. It returns nil if they were not
-// counted.
+// countedSection describes syncs and writes: as a table, or more briefly if there is little room. It
+// returns nil if they were not counted.
 func countedSection(c *stats.Comparison) []document.Form {
 	cells := counted(c)
 	if len(cells) == 0 {

@@ -11,14 +11,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Explanation is a known defect that may explain why a driver needs more than the other side.
+// Explanation is a known defect that may explain why a driver needs more time, memory or syncs than the
+// other side.
 type Explanation struct {
 	Defect  string   `json:"defect"` // ID of the defect in docs/defects.md
 	Title   string   `json:"title"`
 	Needs   string   `json:"needs"`   // conditions under which the defect does harm
 	Driver  string   `json:"driver"`  // driver that has the defect and needs more
 	Metrics []string `json:"metrics"` // what the driver needs more of, such as time
-	Cells   []string `json:"cells"`   // names of the cells in which it does
+	Cells   []string `json:"cells"`   // names of the cells in which the driver needs more
 }
 
 // Explained lists known performance defects that may explain why one side needs more than the

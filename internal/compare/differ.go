@@ -39,7 +39,7 @@ func SidesDiffer(cells []*stats.Compared, first, second string) document.Documen
 	var words []string
 	for _, what := range values.Keys {
 		list := values.Of[what]
-		if count[what] < proven { // the fact differs between the sides in other cells
+		if count[what] < proven { // in some cells, the sides differ in this fact, so it is not listed as equal
 			continue
 		}
 		w := what + " " + document.Or(list)

@@ -120,9 +120,9 @@ func Forest(rows []chart.Bar, f chart.Forest, confidence float64) document.Pictu
 // maxOrders is the greatest number of cells of a page that have a picture of their samples.
 const maxOrders = 6
 
-// OrderPictures returns the section with pictures of samples. It has one picture for each of the
-// given cells, but at most maxOrders pictures. It also changes rows: the row of such a cell gets a
-// link to the cell's picture.
+// OrderPictures returns the section with pictures of samples. It has one picture for each of the given
+// cells, but at most maxOrders pictures. It also changes the parameter "rows": the row of such a cell gets
+// a link to the cell's picture.
 func OrderPictures(cells []*stats.Compared, firstSide, secondSide string, interleaved bool, rows []chart.Bar) document.Document {
 	if len(cells) == 0 {
 		return nil

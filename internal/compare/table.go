@@ -21,7 +21,7 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	if p := slices.IndexFunc(columns, func(c document.ColumnOf[*stats.Compared]) bool { return c.Title == "p" }); inRun(c) {
 		columns[p].Title = "p (run)"
 	}
-	if slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Ratio.N != cells[0].Ratio.N }) { // n explains why a smaller difference may have a clearer verdict
+	if slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Ratio.N != cells[0].Ratio.N }) { // leave out the column "n" last, because it explains why a smaller difference may have a clearer verdict
 		for i := range columns {
 			if c := &columns[i]; c.Title == "n" {
 				c.Drop = 1
@@ -119,13 +119,13 @@ type JSONSides struct {
 	Trials      int            `json:"trials"`          // number of trials in these runs
 	Repeated    int            `json:"repeated_trials"` // number of Trials that were measured again because other processes had taken time
 	Mean        *stats.Summary `json:"mean,omitempty"`
-	MeanInRun   *stats.Summary `json:"mean_in_run,omitempty"` // mean with the interval that the report of the run has
+	MeanInRun   *stats.Summary `json:"mean_in_run,omitempty"` // the mean, with the interval that the run's report shows
 	Cells       []JSONSideCell `json:"cells"`
 	Counts      []JSONCount    `json:"counts,omitempty"`   // syncs and writes, if they were counted
 	Alone       []string       `json:"alone,omitempty"`    // cells that only one of the sides has
 	LeftOut     string         `json:"left_out,omitempty"` // says why cells are not compared
 	Differences []string       `json:"machine_differences,omitempty"`
-	Defects     []Explanation  `json:"known_defects,omitempty"` // known defects that may explain why a side needs more
+	Defects     []Explanation  `json:"known_defects,omitempty"` // known defects that may explain why one side needs more time, memory or syncs
 }
 
 // JSONSideCell is a cell of a comparison.

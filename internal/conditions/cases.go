@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CasesOf lists each case's samples in the given tables, and the settings that the case's worker
-// read back from its connections. Without tables, it lists only the settings. If intervals is
-// true, it also lists the intervals of the medians.
+// CasesOf lists each case's samples in the given tables, and the settings that the case's worker read back
+// from its connections. Without tables, it lists only the settings. If the parameter "intervals" is true,
+// it also lists the intervals of the medians.
 func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Details {
 	var body document.Document
 	for _, o := range outcomes {

@@ -103,8 +103,8 @@ func hasFigures(g *stats.Group, phase string) bool {
 	return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return t.Phase == phase && len(t.Measured()) > 0 })
 }
 
-// whoHas is for a case that failed because its driver lacks a feature. It names the drivers of the
-// group that have the feature. For other cases it returns "".
+// If the case of the outcome o failed because its driver lacks a feature, whoHas says which drivers of the
+// group have the feature. Otherwise it returns "".
 func whoHas(g *stats.Group, o *stats.Outcome) string {
 	if o.Reason.Feature == "" {
 		return ""
@@ -350,7 +350,7 @@ func BusyAtOnce(cells []*stats.Cell) string {
 			return e.Code&0xff == driver.CodeBusy && e.WaitNS/max(e.Count, 1) < timeout*1e6/10
 		}
 		if slices.ContainsFunc(c.Samples, func(s stats.Sample) bool {
-			return s.Load == nil && slices.ContainsFunc(s.Errors, atOnce) // not for http phases, where a request is one statement
+			return s.Load == nil && slices.ContainsFunc(s.Errors, atOnce) // http phases are left out, because each of their requests is one statement
 		}) && cmp.Or(set["txlock"], c.Case.Settings["txlock"], "deferred") == "deferred" {
 			words = append(words, Name(c.Outcome))
 		}

@@ -67,8 +67,8 @@ type Kind struct {
 	// Short replaces the sentence on a screen that has little room; "" if there is no shorter form.
 	Short string
 
-	// part is set for warnings about a noisy machine. All of these share one line, and part
-	// returns the words in that line about this kind. The parameter "ws" has the warnings of this
+	// The function "part" is set for warnings about a noisy machine. All of these share one line, and
+	// "part" returns the words in that line about this kind. The parameter "ws" has the warnings of this
 	// kind, and "rounds" is the number of rounds of the run.
 	part func(ws []result.Warning, rounds int) string
 }
@@ -96,7 +96,8 @@ var Kinds = []Kind{
 	{Code: result.WarningUnverified, Name: "unverified", Sentence: "the rows that were written could not be checked: %s"},
 	{Code: CaveatTooShort, Name: "too short", Sentence: "a phase of less than %s is too short to judge a driver by: %s"},
 	{Code: CaveatAdded, Name: "own cost", Sentence: "sqlite3perf's own overhead may explain the lead in %s"},
-	// SQLite's defaults have this risk, so it must not hide other warnings.
+	// SQLite's defaults have this risk. It is not Grave like other risks, so that it does not hide other
+	// warnings.
 	{Code: CaveatRiskLast, Name: "last commit", Short: "journal_mode=delete: a power failure can undo the last commit"},
 	{Code: CaveatUnsettled, Name: "precision", Weight: Mild, Usual: true},
 	{Code: CaveatUnset, Name: "defaults", Sentence: "%s, so each driver used its own default"},

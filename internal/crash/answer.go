@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// Answer says in a few sentences what survives.
+// Answer says in a few sentences which data survives which faults.
 func (c *Crashes) Answer() string {
 	return document.Join(c.sentences(), " ", func(i document.Item) string { return i.Text })
 }
@@ -26,7 +26,7 @@ func (c *Crashes) sentences() (list document.List) {
 		of = document.Counted(int64(n), "driver")
 	}
 	names := map[Grade][]string{}
-	var unsafe []string // nothing was lost, but the documentation promises less
+	var unsafe []string // settings with which nothing was lost, although SQLite's documentation does not promise that
 	for _, g := range groups {
 		grade, most, only := g.worst()
 		if grade == Kept && !c.promised(g.cells[0]) {
@@ -203,8 +203,8 @@ func (c *Crashes) groups() (list []group) {
 	return list
 }
 
-// exceptions returns the names of the drivers that are worse than SQLite's documentation says. It
-// returns nil if all drivers of the group are.
+// exceptions returns the names of the drivers that are worse than SQLite's documentation says. It returns
+// nil if all drivers of the group are worse.
 func (g *group) exceptions() (names []string) {
 	for _, cell := range g.cells {
 		if len(cell.unexpected()) > 0 {
@@ -217,9 +217,9 @@ func (g *group) exceptions() (names []string) {
 	return names
 }
 
-// worst returns the worst grade of the group's cells, and the greatest number of transactions that
-// any of them lost. Cells that are worse than SQLite's documentation says count only if all cells
-// are. If only few of the drivers have the worst grade, it also returns their names.
+// worst returns the worst grade of the group's cells, and the greatest number of transactions that any of
+// them lost. Cells that are worse than SQLite's documentation says are ignored, unless all cells are worse.
+// If only few of the drivers have the worst grade, worst also returns their names.
 func (g *group) worst() (worst Grade, most int, only []string) {
 	const few = 2
 	n := 0

@@ -23,7 +23,7 @@ import (
 // PlainC is the driver that judges what is left after a fault. It is SQLite's C code without a library.
 const PlainC = "native"
 
-// Grade says how bad a fault is at worst.
+// Grade says what is lost after a fault, in the worst case.
 type Grade string
 
 // The grades, from the best to the worst.
@@ -35,7 +35,7 @@ const (
 
 func (g Grade) rank() int { return map[Grade]int{Kept: 0, Lost: 1, Broken: 2}[g] }
 
-// Fault is a kind of fault, such as a power cut or failing calls.
+// Fault is a kind of fault, such as a power cut or failing system calls.
 type Fault string
 
 // The kinds of faults. The first three are defined by the models of package disk with the same
@@ -55,7 +55,7 @@ var Faults = []Fault{Kill, Ordered, Posix, Errors, Shared, Cancel}
 // LiveFaults lists the faults that need no recording, because they happen to running processes.
 var LiveFaults = []Fault{Kill, Shared, Cancel}
 
-// Crashes is the answer: what survives which fault.
+// Crashes is the result of an exploration: which data survives which fault.
 type Crashes struct {
 	Workload     string   `json:"workload"`
 	Transactions int      `json:"transactions"`     // number of transactions in each recording
@@ -72,12 +72,12 @@ type Crashes struct {
 	Warnings []result.Warning `json:"-"`
 }
 
-// Proof is a check of the laboratory itself, made before anything is explored. For example, the
-// laboratory must notice that transactions are lost if the syncs are removed from a recording.
+// Proof is a check of this package itself, made before anything is explored. For example, the package must
+// notice that transactions are lost if the syncs are removed from a recording.
 type Proof struct {
 	Name   string `json:"name"`
 	Want   Grade  `json:"want"`
-	AtBest bool   `json:"or_worse"` // a grade worse than Want is right too
+	AtBest bool   `json:"or_worse"` // the proof also holds if the grade is worse than Want
 	Found  Grade  `json:"found"`
 	States int    `json:"states"`
 }
@@ -96,7 +96,7 @@ type Cell struct {
 	Cost     trace.Cost         `json:"cost"`
 	CommitNS int64              `json:"commit_ns,omitempty"` // median time per transaction, on the real disk and without a recording; 0 if not measured
 	Results  map[Fault]*Outcome `json:"results,omitempty"`
-	Differs  int                `json:"differs,omitempty"` // number of the first transaction after which, without any fault, the database differs from that of the first judge; 0: none
+	Differs  int                `json:"differs,omitempty"` // number of the first transaction after which the database differs from that of the first judge, although there was no fault; 0: none
 	Reason   string             `json:"reason,omitempty"`  // why there are no results; "" if there are results
 	Recorded Recorded           `json:"recorded"`
 }
@@ -117,7 +117,7 @@ type Outcome struct {
 	MostLost int       `json:"most_lost"`         // the greatest number of acknowledged transactions that are lost in one state
 	Failing  []Failure `json:"failing,omitempty"` // some of the states that are lost or broken, the worst first
 	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault, not counting the recording; with kill, how many times the process was really killed
-	Refused  int       `json:"refused,omitempty"` // attempts at a transaction that failed
+	Refused  int       `json:"refused,omitempty"` // number of failed attempts to run a transaction
 	Others   int64     `json:"others,omitempty"`  // rows that another process inserted at the same time
 	Trouble  string    `json:"trouble,omitempty"` // what went wrong besides lost or damaged data, such as a transaction that was left open; "": nothing
 }

@@ -75,8 +75,8 @@ type recorded struct {
 	expect expectation // what the cell's driver writes to the database if there is no fault
 }
 
-// Run does the proofs, unless it was called before, and then explores all cells. If it returns an error,
-// it also returns the cells that were explored.
+// Run first lets x check itself with proofs, unless an earlier call of Run did, and then explores all
+// cells. If it returns an error, it also returns the cells that were explored.
 func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 	out := &Crashes{Workload: x.Workload, Transactions: x.Transactions, States: x.States, Seed: x.Seed, Faults: x.Faults, Attach: x.Attach}
 	if x.Unrecorded != nil {
@@ -92,7 +92,7 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 		}
 		x.Note("proofs")
 		keep, attach := x.Keep, x.Attach
-		x.Keep, x.Attach = "", nil // states that must fail are not kept
+		x.Keep, x.Attach = "", nil // during proofs, states that must fail are not kept
 		if x.proofs, err = x.prove(ctx); err != nil {
 			x.proofs = nil
 			return out, err
@@ -126,7 +126,7 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 			if err := x.explore(ctx, r); err != nil && ctx.Err() == nil {
 				r.cell.Reason = reasonOf(err).Error()
 			}
-			r.rec = nil // the next cells may need its memory
+			r.rec = nil // frees the recording's memory, which the next cells may need
 			return context.Cause(ctx)
 		})
 	}
@@ -172,8 +172,8 @@ func (x *Explorer) commit() *protocol.Commit {
 	return &protocol.Commit{Plan: x.Plan, Transactions: x.Transactions, Attempts: 3, Attach: x.Attach}
 }
 
-// learn computes what the database must contain after each transaction, by letting the first judge
-// write it.
+// learn lets the first judge run the transactions, to compute what the database must contain after each of
+// them.
 func (x *Explorer) learn(ctx context.Context) error {
 	p := &Planned{Worker: x.Judges[0], Settings: driver.Settings{"pool_size": "1", "synchronous": "off"}}
 	done, err := x.plainly(ctx, p, &Cell{})

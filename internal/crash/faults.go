@@ -54,8 +54,8 @@ func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
 	return list
 }
 
-// liveTransactions is how many transactions are run without a recording, if the time of the fault
-// is random. That takes more transactions than a recording.
+// liveTransactions is how many transactions are run without a recording, for faults at random times. Such
+// faults need more transactions than faults in a recording.
 const liveTransactions = 150
 
 func liveTransactionsOf(r *recorded) int { return min(liveTransactions, len(r.expect.digests)-1) }
@@ -88,8 +88,8 @@ func (x *Explorer) repeat(one func(seed uint64) error) error {
 	}
 }
 
-// live commits a cell's transactions without recording them, and judges what is left. At the same
-// time, a process of the worker "beside" writes to the database. If beside is nil, the contexts of
+// live commits a cell's transactions without recording them, and judges what is left. At the same time, a
+// process of the worker "beside" writes to the database. If there is no such worker (nil), the contexts of
 // the transactions end at random times instead.
 func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed uint64, out *Outcome) error {
 	dir, err := x.directory()
@@ -172,7 +172,7 @@ type otherProcess struct {
 	executable string
 	request    lab.JobRequest
 	stop       chan struct{}
-	ended      chan otherEnd // nil: not started
+	ended      chan otherEnd // nil if the process was not started
 }
 
 type otherEnd struct {
@@ -186,7 +186,7 @@ func (x *Explorer) other(r *recorded, w Worker, dir string, seed uint64) *otherP
 	req := x.request(p, dir, protocol.Job{Concurrent: &protocol.Concurrent{Table: protocol.OthersTable, Writers: 1, From: 1,
 		DurationMS: max(x.Limit, time.Second).Milliseconds(), Clear: true, Force: true, Own: true, Checkpoints: true}})
 	req.Seed = seed
-	req.Mark = "" // processes with the same mark end together
+	req.Mark = "" // the process gets a new mark, because all processes with the same mark are killed together
 	return &otherProcess{executable: w.Executable, request: req, stop: make(chan struct{})}
 }
 

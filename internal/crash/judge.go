@@ -63,7 +63,7 @@ type candidate struct {
 	trace    *trace.Trace // nil if nothing was recorded
 	fault    Fault
 	model    disk.Model
-	injected *record.Fault // nil: none
+	injected *record.Fault // nil if no call was made to fail
 	others   []int64       // see [expectation.grade]
 	when     string        // says when the fault was; if "", the trace says it
 }
@@ -85,8 +85,8 @@ func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Out
 	return out, err
 }
 
-// judgeBatch lets the driver that wrote the files judge states, and also the judges. It adds what
-// they found to the parameter "out".
+// judgeBatch lets the driver that wrote the files judge the states, and then lets the judges judge them. It
+// adds their findings to the parameter "out".
 func (x *Explorer) judgeBatch(ctx context.Context, r *recorded, list []candidate, out *Outcome) error {
 	if len(list) == 0 {
 		return nil
@@ -154,8 +154,8 @@ func (x *Explorer) count(r *recorded, out *Outcome, c *candidate, f *Failure) er
 	return nil
 }
 
-// opened lets a judge open a copy of each state. If the judge's process dies while it judges a
-// state, the state gets this as its error.
+// opened lets a judge open a copy of each state. If the judge's process dies while it judges a state, that
+// becomes the state's error.
 func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]protocol.JudgedState, error) {
 	dir, err := x.directoryIn(cmp.Or(x.Memory, x.Dir))
 	if err != nil {

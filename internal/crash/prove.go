@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// prove checks, with the first judge, that the laboratory finds the losses that it must find, and
-// no others. If a check fails, prove returns an error, and nothing else is explored.
+// prove checks, with the first judge, that x finds the losses that it must find, and no others. If a check
+// fails, prove returns an error, and nothing else is explored.
 func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
 	if x.Unrecorded == nil {
 		if list, err = x.proveRecordings(ctx); err != nil {
@@ -71,7 +71,7 @@ func (x *Explorer) proveRecordings(ctx context.Context) (list []Proof, err error
 	return list, nil
 }
 
-// inProof returns a cell of the first judge, for a proof.
+// inProof returns a cell for a proof. The driver of the cell is the first judge.
 func (x *Explorer) inProof(s driver.Settings) *recorded {
 	return &recorded{plan: &Planned{Worker: x.Judges[0], Settings: s.With(driver.Settings{"pool_size": "1"})}, cell: &Cell{}, expect: x.expect}
 }
@@ -93,7 +93,7 @@ func (x *Explorer) proveKill(ctx context.Context) (Proof, error) {
 	return found, cmp.Or(err, found.failed(""))
 }
 
-// add adds an outcome to what was found. It returns an error if the outcome has a failure that
+// add adds an outcome to the results of the proof. It returns an error if the outcome has a failure that
 // contradicts the proof.
 func (p *Proof) add(o *Outcome) error {
 	p.States += o.States

@@ -68,7 +68,7 @@ func ReadArtifact(dir string) (*Artifact, error) {
 // released matches the names of drivers that are built from released sources.
 var released = regexp.MustCompile(`^[a-z0-9]+(@[A-Za-z0-9.+-]+)?$`)
 
-// Describe says what the state is.
+// Describe says how the state came about: the driver, the settings, the fault, and what persisted.
 func (a *Artifact) Describe() string {
 	f := &a.Failure
 	s := fmt.Sprintf("%s with %s, %s, %s, with %s.", document.Line(a.Driver), settingsWords(a.Settings, false, nil), f.Fault.title(), document.Line(f.Operation), document.Line(f.Persisted))

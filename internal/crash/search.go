@@ -14,7 +14,7 @@ type Found struct {
 	Releases    []string     `json:"releases"`          // oldest first
 	Good        string       `json:"good"`              // the last release that is like the oldest one
 	Bad         string       `json:"bad,omitempty"`     // the first release that differs from the oldest one; "": there is none
-	Between     []string     `json:"between,omitempty"` // releases between the two, which could not be explored
+	Between     []string     `json:"between,omitempty"` // releases between Good and Bad, which could not be explored
 	Missing     []Missing    `json:"missing,omitempty"` // releases that could not be explored
 	Explored    []string     `json:"explored"`
 	Differences []Difference `json:"differences,omitempty"` // differences between Good and Bad

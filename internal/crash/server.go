@@ -41,8 +41,8 @@ func (p *Planned) states(wanted int) int {
 	return wanted
 }
 
-// judging returns the settings with which the driver that wrote opens a state. The setting that
-// says how a server acknowledges writes has no effect then, so it is left out.
+// judging returns the settings with which a driver opens a state that it wrote. The setting that says how a
+// server acknowledges writes has no effect then, so it is left out.
 func (p *Planned) judging() driver.Settings {
 	if !p.server() {
 		return p.Settings

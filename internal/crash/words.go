@@ -19,7 +19,7 @@ var Formats = document.Question[*Crashes]{Name: "crash", Document: crashDocument
 	JSON: func(c *Crashes) any { return JSONCrashes{1, c.Answer(), c.Machine, c.Warnings, c} }}.Formats()
 
 // settingsWords names a combination of settings: the journal mode and synchronous by their values, and
-// other settings by their names, except those that are hidden.
+// other settings by their names. It leaves out the settings in the parameter "hidden".
 func settingsWords(s driver.Settings, own bool, hidden []string) string {
 	words := []string{}
 	if own {

@@ -189,8 +189,8 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	return []Difference{complete}
 }
 
-// either returns element i of list. If list is too short, it returns element i of the list "other",
-// or "" if that is too short as well.
+// either returns element i of the parameter "list". If that list is too short, it returns element i of the
+// parameter "other", or "" if that list is too short as well.
 func either(list, other []string, i int) string {
 	switch {
 	case i < len(list):

@@ -87,7 +87,7 @@ type Cause string
 // The causes.
 const (
 	None     Cause = ""
-	NUL      Cause = "nul"     // one text ends where the other has its first NUL, and is the same before
+	NUL      Cause = "nul"     // one text ends where the other has its first NUL; up to there, both are the same
 	Float    Cause = "float"   // one integer was converted to a float64 and back
 	Rounding Cause = "round"   // two reals differ in the last digits only
 	Zone     Cause = "zone"    // the same instant, or the same time of day, in another time zone
@@ -361,7 +361,7 @@ func (c *comparison) unasked(where string, x, y *protocol.Answer) bool {
 }
 
 // failing updates the list of statements that failed on both sides in all executions so far. The parameter
-// differ is true if the codes of the two errors differ.
+// "differ" is true if the codes of the two errors differ.
 func (r *Result) failing(where string, x, y *protocol.Answer, differ bool) {
 	at := of(x)
 	listed := slices.IndexFunc(r.Failing, func(f Failing) bool { return f.of == at.statementOf && f.Where == where })

@@ -42,8 +42,8 @@ type Reason struct {
 	Code    int    `json:"code,omitempty"` // result code of the error
 }
 
-// reason returns the likely reason for a difference between the answers x and y, as far as the
-// answers and the proofs p and q of the two sides show it.
+// reason returns the likely reason for a difference between the answers x and y. It considers the answers,
+// and the versions and settings that the workers of the two sides reported (p and q).
 func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	computed := (d.Cause == Text || d.Cause == Number) && d.Declared == "" // SQLite computed the value; it is not from a column
 	if d.Cause != None && d.Cause != Rounding && (!computed || sameSQLite(p, q)) {
@@ -54,7 +54,7 @@ func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	}
 	switch {
 	case computed:
-	case d.Kind == Names && d.First == `""` && d.Second != `""`: // SQLite gives every column a name
+	case d.Kind == Names && d.First == `""` && d.Second != `""`: // the first side's library has dropped the name, because SQLite gives every column a name
 		return Reason{Evidence: ByDriver, Side: 1}
 	case d.Kind == Names && d.First != `""` && d.Second == `""`:
 		return Reason{Evidence: ByDriver, Side: 2}
@@ -140,8 +140,8 @@ func option(a *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	return Reason{}, false
 }
 
-// optionIn returns the entry of PRAGMA compile_options for the option called name, such as
-// "DQS=0". It returns "" if the option is not set.
+// optionIn returns the entry of PRAGMA compile_options for the option with the given name, such as "DQS=0".
+// It returns "" if the option is not set.
 func optionIn(p *protocol.Proof, name string) string {
 	for _, o := range p.CompileOptions {
 		if o == name || strings.HasPrefix(o, name+"=") {

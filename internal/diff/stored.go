@@ -29,7 +29,7 @@ type DiffSide struct {
 	SQLiteVersion string `json:"sqlite_version,omitempty"`
 }
 
-// DiffSideOf describes a driver by its worker's proof.
+// DiffSideOf describes a driver by the versions that its worker reported.
 func DiffSideOf(name string, p *protocol.Proof) DiffSide {
 	s := DiffSide{Name: name}
 	if p != nil {

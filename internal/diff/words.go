@@ -42,8 +42,8 @@ type JSONDiff struct {
 // diffWidth is the greatest width of a comparison of answers on a terminal, in columns.
 const diffWidth = 80
 
-// WriteDiff writes a comparison of answers for people. If full is false, it shows one or a few
-// statements of each group.
+// WriteDiff writes a comparison of answers for people. If the parameter "full" is false, it shows one or a
+// few statements of each group.
 func WriteDiff(w io.Writer, d *Diffed, full bool, opts document.Options) error {
 	if opts.Width == 0 || opts.Width > diffWidth {
 		opts.Width = diffWidth
@@ -318,8 +318,8 @@ func (p *words) group(r *Result, g *Group) document.Section {
 	return document.Section{Rank: 1, Forms: []document.Form{{Body: doc}, {Body: brief, Missing: statementsMissing}, {Missing: differencesMissing}}}
 }
 
-// diffShown returns how many statements of a group are shown if full is false: three if their
-// values or errors may differ in various ways, otherwise one.
+// diffShown returns how many statements of a group are shown in a comparison that is not written in full:
+// three if their values or errors may differ in various ways, otherwise one.
 func diffShown(g *Group) int {
 	if g.Cause == None && g.Reason.Evidence != ByEarlier && (g.Kind == Values || g.Kind == Errors && g.Reason.Side == 0) {
 		return 3
@@ -327,7 +327,8 @@ func diffShown(g *Group) int {
 	return 1
 }
 
-// sqlShown is the greatest number of characters of a statement that are shown, unless full is true.
+// sqlShown is the greatest number of characters of a statement that are shown in a comparison that is not
+// written in full.
 const sqlShown = 200
 
 func (p *words) statement(r *Result, s *Statement) document.Document {

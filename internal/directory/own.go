@@ -8,7 +8,7 @@ import (
 
 // Reason returns the cause of an error without the path, for messages that have the path already.
 func Reason(err error) error {
-	if pe, ok := err.(*os.PathError); ok { //nolint:errorlint // as package os returns it
+	if pe, ok := err.(*os.PathError); ok { //nolint:errorlint // package os returns this error without wrapping it
 		return pe.Err
 	}
 	return err

@@ -49,7 +49,7 @@ func writeCheckupJSON(w io.Writer, c *result.Checkup, opts document.Options) err
 // FitnessAnswer says in a sentence whether a machine is fit to measure.
 func FitnessAnswer(c *result.Checkup) string {
 	clauses := map[result.Fitness][]string{}
-	noisy := false // the noise alone makes the machine unfit
+	noisy := false // true if only the noise makes the machine unfit
 	for _, f := range c.Findings {
 		if f.Code == result.FindingNoise && (f.Fitness == result.Unfit || clauses[f.Fitness] != nil) {
 			noisy = f.Fitness == result.Unfit && clauses[f.Fitness] == nil

@@ -64,8 +64,8 @@ const (
 	noiseScale    = "quick"
 )
 
-// Measure measures by how much the two cases differ. It writes the result to c.Noise or, if there is
-// none, the reason to c.NoNoise. The context early limits the building of workers, and ctx limits the
+// Measure measures by how much the two cases differ. It writes the result to c.Noise or, if there is none,
+// the reason to c.NoNoise. The context "early" limits the building of workers, and ctx limits the
 // measurement.
 func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) error {
 	ref, reason, err := a.driver(early)
@@ -81,7 +81,7 @@ func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) er
 	if err != nil {
 		return err
 	}
-	twin := *cases[0] // a matrix cannot contain the same driver twice
+	twin := *cases[0] // a copy, because a matrix cannot contain the same driver twice
 	twin.ID = len(cases) + 1
 	cases = append(cases, &twin)
 	if err := lab.Prepare(early, cases, a.Builder, a.Show); err != nil {
@@ -143,8 +143,8 @@ func (a *BesideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason,
 	return build.Ref{}, first, nil
 }
 
-// noiseOf returns how much the samples of two equal cases differ, or the reason why that is unknown.
-// took is the duration of the measurement.
+// noiseOf returns how much the samples of two equal cases differ, or the reason why that is unknown. The
+// parameter "took" is the duration of the measurement.
 func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Reason) {
 	n := &result.Noise{Rounds: a.Run.Rounds, RoundNS: int64(took) / int64(max(a.Run.Rounds, 1)), Scale: a.Run.Scale}
 	for _, g := range a.Groups {

@@ -98,14 +98,14 @@ func Words[T any](title string, of func(T) string) ColumnOf[T] {
 	return ColumnOf[T]{Column: Column{Title: title}, Cell: of}
 }
 
-// Figures returns a column of figures, aligned to the right. drop is the column's Drop: see
-// [Column].
+// Figures returns a column of figures, aligned to the right. The parameter "drop" is the value of its field
+// Drop: see [Column].
 func Figures[T any](title string, drop int, of func(T) string) ColumnOf[T] {
 	return ColumnOf[T]{Column: Column{Title: title, Right: true, Drop: drop}, Cell: of}
 }
 
-// PrintTable prints a table. titles are the titles of the columns, separated by "|". A column whose
-// title begins with ">" is aligned to the right. Without titles, only the rows are printed.
+// PrintTable prints a table. The parameter "titles" has the titles of the columns, separated by "|". A
+// column whose title begins with ">" is aligned to the right. Without titles, only the rows are printed.
 func PrintTable(w io.Writer, titles string, rows [][]string) error {
 	if len(rows) == 0 && strings.Trim(titles, "|") == "" {
 		return nil

@@ -93,7 +93,7 @@ type gridView struct {
 type rowView struct {
 	Leader bool
 	Stacks bool
-	Link   string // address that the row's name links to; "" if it is no link
+	Link   string // address that the row's name links to; "" if the name is not a link
 	Cells  []cellView
 }
 

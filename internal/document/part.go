@@ -12,7 +12,7 @@ const (
 	LeastLines = 16
 
 	missingLines = 2 // lines of a screen that name what is not shown
-	itemLines    = 2 // lines of an item if its list is cut
+	itemLines    = 2 // greatest number of lines of an item if its list is cut
 	roomy        = 30
 )
 

@@ -189,7 +189,7 @@ func wrapWords(s string, width, full int, whole func(word string) bool) (lines [
 		case whole(word):
 			end()
 			if lines == nil && full > width {
-				lines = append(lines, "") // the word does not fit next to a label
+				lines = append(lines, "") // the word gets its own line, because it does not fit next to a label
 			}
 			lines = append(lines, word)
 		default:
@@ -227,7 +227,7 @@ func pieces(word string, width int) (list []string) {
 }
 
 func (r *textRenderer) list(l List) {
-	label := len(stats.NotMeasured) // the longest of the usual labels, so that lists line up
+	label := len(stats.NotMeasured) // the longest of the usual labels: lists with shorter labels get the same width, so that lists line up
 	for _, it := range l {
 		label = max(label, Width(it.Label))
 	}
@@ -246,10 +246,10 @@ func (r *textRenderer) list(l List) {
 // If an item may have at most briefest lines, its short form replaces a text that needs more lines.
 const briefest = 2
 
-// short returns the text of an item or, if the text does not fit, the longest short form that
-// fits. If no form fits, it cuts the shortest form after the last clause that fits. If the cut
-// would leave more than a third of the room empty, it returns the shortest form uncut. indent is
-// the number of columns before the text.
+// short returns the text of an item or, if the text does not fit, the longest short form that fits. If no
+// form fits, it cuts the shortest form after the last clause that fits. If the cut would leave more than a
+// third of the room empty, it returns the shortest form uncut. The parameter "indent" is the number of
+// columns before the text.
 func (r *textRenderer) short(it Item, indent int) string {
 	if it.Most < 1 || it.Most > briefest {
 		return it.Text

@@ -18,8 +18,9 @@ import (
 // Absent is shown in place of a missing figure.
 const Absent = "-"
 
-// Scaled formats values in a common unit. The smallest value has three significant digits, because
-// noise makes further digits meaningless. unit is base with a prefix, such as "ms" for "s".
+// Scaled formats values in a common unit. The smallest value has three significant digits, because noise
+// makes further digits meaningless. The result "unit" is the unit in the parameter "base" with a prefix,
+// such as "ms" for "s".
 func Scaled(values []float64, class benchunit.Class, base string) (words []string, unit string) {
 	return ScaledTo(3, values, class, base)
 }

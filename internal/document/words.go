@@ -22,7 +22,8 @@ func Join[T any](list []T, separator string, word func(T) string) string {
 	return strings.Join(Map(list, word), separator)
 }
 
-// JoinKnown joins words and leaves out empty ones. It overwrites a list that is passed as words.
+// JoinKnown joins words and leaves out empty ones. If the words are passed as a slice (words...), it
+// overwrites the slice.
 func JoinKnown(separator string, words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), separator)
 }

@@ -198,7 +198,7 @@ func (n *Name) as(uri bool) string {
 	}
 	decoded, err := url.PathUnescape(n.path)
 	if err != nil {
-		return n.path // Parse has rejected such paths
+		return n.path // cannot happen, because Parse rejects a URI with such a path
 	}
 	return decoded
 }
@@ -212,7 +212,7 @@ type Wants struct{ Setting, Value string }
 // has its last value. For a database in memory, journal_mode is left out.
 func (n *Name) Wanted() (list []Wants) {
 	for _, o := range n.Options {
-		if o.Wanted == "" || n.Memory && o.Setting == "journal_mode" { // a database in memory has its own journal
+		if o.Wanted == "" || n.Memory && o.Setting == "journal_mode" { // a database in memory has no journal file, whatever journal_mode is
 			continue
 		}
 		w := distinct.Find(&list, Wants{Setting: o.Setting}, func(w Wants) bool { return w.Setting == o.Setting })

@@ -119,7 +119,7 @@ func (n *Name) misnamed(files []string) string {
 	return files[0]
 }
 
-// answer is the result of one opening.
+// answer is the result of opening one database.
 type answer struct{ *protocol.Opened }
 
 func at(got []protocol.Opened, i int) *answer {
@@ -206,7 +206,7 @@ func (q *Questions) judge(v *Verdict, o *Option, plain, alone, another, nonsense
 		v.Is, v.Default = WithoutLimit, timeout(plain.settings(), plain.Waits)
 	}
 	except := o.Setting
-	if except == "immutable" { // reading back an immutable database shows mode=ro
+	if except == "immutable" { // when an immutable database is read back, it shows mode=ro
 		except = "mode"
 	}
 	v.Changes = changes(plain, alone, except)
@@ -238,7 +238,7 @@ func (q *Questions) judge(v *Verdict, o *Option, plain, alone, another, nonsense
 func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	switch {
 	case o.Key == "_pragma" && !looked:
-		return Ignored // SQLite would have run the nonsensical value as SQL and returned an error
+		return Ignored // if the library read the option, SQLite would have run the nonsensical value as SQL and returned an error
 	case o.Setting != "" && o.Wanted == "" && v.Is != "" && v.Is == v.Default:
 		return Ignored // the value is not valid for the setting
 	case len(v.Changes) > 0:

@@ -70,8 +70,8 @@ func (s *Spelling) Words(each string) (list []string) {
 	return list
 }
 
-// Spellings are proposed ways to get the wanted settings from a library. The worker has yet to
-// prove them.
+// Spellings are proposed ways to get the wanted settings from a library. The worker must still try whether
+// they work.
 type Spellings struct {
 	Openings []protocol.Opening
 
@@ -197,9 +197,9 @@ func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
 	return ""
 }
 
-// Prove returns the first spelling with which all wanted settings are in force. If there is none,
-// it returns the spelling that opens a database with the fewest settings missing. It returns nil if
-// got is empty.
+// Prove returns the first spelling with which all wanted settings are in force. If there is none, it
+// returns the spelling that opens a database and lacks the fewest settings. It returns nil if the parameter
+// "got" is empty.
 func (s *Spellings) Prove(got []protocol.Opened) *Spelling {
 	var best *Spelling
 	for i := range min(len(s.tries), len(got)) {

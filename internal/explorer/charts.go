@@ -133,7 +133,7 @@ func (s *Server) draw(a *stats.Analysis, keep filter, inPage bool) []document.Pi
 // toSamples returns the address of the samples of a case and phase, in the page of the run.
 func toSamples(id int, phase string) string {
 	if phase == "" {
-		return "" // a study's figure that belongs to no phase
+		return "" // a figure of a study need not belong to a phase
 	}
 	return fmt.Sprintf("?case=%d&of=%s", id, url.QueryEscape(clip(phase)))
 }

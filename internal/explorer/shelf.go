@@ -34,7 +34,7 @@ type shelf struct {
 // analysis that was used last is always kept.
 const maxKept = 200_000
 
-// judged is the analysis of a run. extent says how much of the run the analysis covers.
+// judged is the analysis of a run. The field "extent" says how much of the run the analysis covers.
 type judged struct {
 	*stats.Analysis
 	extent store.Extent

@@ -36,8 +36,8 @@ type Options struct {
 
 	Launcher *Launcher // starts runs; nil: no run can be started
 
-	// Users returns how many processes measure in the directory of a machine. known is false if
-	// this server cannot know that. If Users is nil, the number is never known.
+	// Users returns how many processes measure in the directory of a machine. The result "known" is false
+	// if this server cannot know that. If Users is nil, the number is never known.
 	Users func(result.Machine) (n int, known bool)
 
 	// Describe returns the options of a run's report; nil: no options.

@@ -23,7 +23,7 @@ type Gated struct {
 	Asked
 	Runs        []*stats.Analysis // analysis of the first measurement, and of the second if there was one
 	Base        *stats.Analysis   // analysis of the stored baseline; nil if the baseline was measured in the same rounds as the candidate
-	Differences []string          // differences between baseline and candidate, apart from the compared one, that the user allowed
+	Differences []string          // differences between baseline and candidate that the user allowed, in addition to the one that the gate compares
 	Apart       string            // why a doubtful candidate was not measured together with the driver of a stored baseline; "" otherwise
 	Why         string            // why some cells were not measured; "" if all were, or if the gate was interrupted
 	Where       string            // file to which annotations refer, for services that need one
@@ -31,16 +31,16 @@ type Gated struct {
 	told string // the answer of a stored gate whose runs are not all in the store, so that its cells are not known; otherwise ""
 }
 
-// Asked is what a gate was asked.
+// Asked says what the user asked a gate to judge.
 type Asked struct {
 	Sides   [2]string      `json:"sides"` // baseline and candidate, as the user named them
 	Metrics []stats.Metric `json:"metrics"`
-	Exact   bool           `json:"exact,omitempty"`  // the number of rounds was fixed, so p-values need no correction for looks
+	Exact   bool           `json:"exact,omitempty"`  // the number of rounds was fixed, so p-values need no correction for repeated looks at the results
 	Report  bool           `json:"report,omitempty"` // the stored baseline is a JSON report, not a run of the store
 }
 
-// Compare compares the two sides once for each judged metric. a is a measurement of both sides, or of
-// the candidate alone if the baseline is stored.
+// Compare compares the two sides once for each judged metric. The parameter a is a measurement of both
+// sides, or of the candidate alone if the baseline is stored.
 func (g *Gated) Compare(a *stats.Analysis) (list []*stats.Comparison) {
 	for _, m := range g.Metrics {
 		if a.Run.Compares != nil {
@@ -109,7 +109,7 @@ func (g Gated) within() string {
 	return words
 }
 
-// found says what keeps the candidate from passing, except expectations.
+// found says what keeps the candidate from passing, apart from unmet expectations.
 func (g Gated) found(decision stats.Decision) (found []string) {
 	if decision == stats.Passed {
 		return nil

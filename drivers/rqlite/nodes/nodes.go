@@ -27,10 +27,10 @@ type Config struct {
 	Flags      []string // more flags for each rqlited
 	Recover    bool     // the nodes begin with the data that earlier nodes have left in Dir
 
-	// RaftAddress, if not nil, returns the address at which the other nodes reach node i, counted
-	// from 0. The node itself listens on the address real. Start calls RaftAddress before it starts
-	// the node, and again with another address if another program has taken the port of the first
-	// address.
+	// RaftAddress, if not nil, returns the address at which the other nodes reach node i, counted from 0.
+	// The parameter "real" is the address on which the node itself listens. Start calls RaftAddress before
+	// it starts the node. If another program has taken the port of that address, Start calls RaftAddress
+	// again with another address.
 	RaftAddress func(i int, real string) (advertised string, err error)
 }
 

@@ -23,7 +23,7 @@ func (s *Shop) Handler() http.Handler {
 		return struct{}{}, s.Logout(r.Context(), tokenOf(r))
 	}))
 	mux.HandleFunc("GET /books", answer(func(r *http.Request) (any, error) {
-		after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64) // 0, the first page, if it is not a number
+		after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64) // if it is not a number, after is 0, which means the first page
 		return s.Books(r.Context(), r.FormValue("author"), after)
 	}))
 	mux.HandleFunc("GET /books/{id}", answer(func(r *http.Request) (any, error) {
@@ -61,8 +61,8 @@ func tokenOf(r *http.Request) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// asUser returns a function that calls do with the user of the request's session. If there is no such
-// session, the function returns [ErrNoSession].
+// asUser returns a function that calls the parameter "do" with the user of the request's session. If there
+// is no such session, the returned function returns [ErrNoSession].
 func (s *Shop) asUser(do func(*http.Request, User) (any, error)) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		u, err := s.User(r.Context(), tokenOf(r))
@@ -75,7 +75,7 @@ func (s *Shop) asUser(do func(*http.Request, User) (any, error)) func(*http.Requ
 
 type badRequest struct{ error }
 
-// answer returns a handler that calls do and writes its result, or its error, as JSON.
+// answer returns a handler that calls the function "do" and writes its result, or its error, as JSON.
 func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := do(r)

@@ -120,8 +120,8 @@ func (c *client) book() int {
 	return 1 + int(float64(c.load.Books)*c.random.Float64()*c.random.Float64())
 }
 
-// request sends the value in as the body of a request, and decodes the response into out. Both may
-// be nil. It does nothing if the client has no requests left to send.
+// request sends the value of the parameter "in" as the body of a request, and decodes the response into the
+// parameter "out". Both may be nil. It does nothing if the client has no requests left to send.
 func (c *client) request(ctx context.Context, method, path string, in, out any) error {
 	if c.left == 0 {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// Main is the program: the service or, with -load, its clients. driver is the library's name
-// in database/sql, and dsn returns the data source name for a file.
+// Main is the program: the service or, with -load, its clients. The parameter "driver" is the library's
+// name in database/sql, and the function dsn returns the data source name for a file.
 func Main(driver string, dsn func(file string) string) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -38,7 +38,7 @@ func run(ctx context.Context, driver string, dsn func(file string) string, args 
 	recording := flags.String("record", "", "a new file, to which all that is run on the database is recorded")
 	values := flags.Bool("values", false, "record the values of parameters too, with -record")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return nil // the flags have been printed
+		return nil // the user asked for help, and the flags have been printed
 	} else if err != nil {
 		return err
 	}

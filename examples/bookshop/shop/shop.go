@@ -97,8 +97,8 @@ func (s *Shop) Book(ctx context.Context, id int64) (b Book, err error) {
 
 const booksOnPage = 20
 
-// Books returns a page of the books of an author, or of all books if author is "". The page has
-// only books whose IDs are greater than the parameter after.
+// Books returns a page of the books of an author, or of all books if the parameter "author" is "". The page
+// has only books whose IDs are greater than the parameter "after".
 func (s *Shop) Books(ctx context.Context, author string, after int64) ([]Book, error) {
 	query, args := "SELECT id, title, author, cents, stock FROM books WHERE id > ? ORDER BY id LIMIT ?", []any{after, booksOnPage}
 	if author != "" {
@@ -248,7 +248,7 @@ func (s *Shop) each(ctx context.Context, scan func(*sql.Rows) error, query strin
 	return rows.Err()
 }
 
-// orNone returns the parameter none if err is [sql.ErrNoRows]. Otherwise it returns err.
+// orNone returns the parameter "none" if err is [sql.ErrNoRows]. Otherwise it returns err.
 func orNone(err, none error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return none

@@ -23,7 +23,7 @@ var Looks = []browser.Look{
 // chromium is the browser that all tests of a package share. Each test opens its own pages in it.
 var chromium struct {
 	mu sync.Mutex
-	b  *browser.Browser // nil: not started
+	b  *browser.Browser // nil if no test has started it
 }
 
 // Close ends the browser, if a test has started one. Call it when all tests of a package have ended.
@@ -57,15 +57,15 @@ type Reader struct {
 	ready string
 }
 
-// Open opens a page in the first of the Looks, and waits until the page is complete. The parameter
-// ready is a JavaScript condition that becomes true then.
+// Open opens a page in the first of the Looks, and waits until the page is complete. The parameter "ready"
+// is a JavaScript condition that is true when the page is complete.
 func Open(t testing.TB, address, ready string) Reader {
 	t.Helper()
 	return openIn(t, start(t), address, ready)
 }
 
-// OpenSaving does what [Open] does, and returns a new directory for the files that the page saves. The page is in
-// a browser of its own, because all pages of a browser share that directory.
+// OpenSaving does what [Open] does, and returns a new directory for the files that the page saves. The page
+// gets its own browser, because all pages of a browser save files in the same directory.
 func OpenSaving(t testing.TB, address, ready string) (r Reader, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -93,8 +93,8 @@ func openIn(t testing.TB, b *browser.Browser, address, ready string) Reader {
 	return r
 }
 
-// Until fails if an action of the reader fails, or if a JavaScript condition does not become true
-// after the action.
+// Until waits until the JavaScript condition "then" is true. The parameter err is the error of the reader's
+// last action. Until ends the test if err is not nil or if the condition does not become true.
 func (r Reader) Until(err error, then string) {
 	r.t.Helper()
 	if err == nil {
@@ -152,7 +152,8 @@ func (r Reader) Check(also ...func(at string)) {
 	for i, l := range Looks {
 		r.Look(l)
 		r.Until(nil, r.ready)
-		// A box that scrolls becomes a stop of the Tab key in the frame after its size has changed.
+		// When the size of a scrolling box changes, the Tab key reaches the box only one animation frame
+		// later. So wait for two frames.
 		Eval[bool](r, "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 		at := name(l)
 		if wide := Eval[int](r, "document.documentElement.scrollWidth"); wide > l.Width {

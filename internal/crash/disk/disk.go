@@ -23,14 +23,14 @@ const (
 	// Kill: the process is killed, the system goes on. Every finished operation survives.
 	Kill Model = "kill"
 
-	// Ordered: the power fails, with a file system such as ext4, xfs or btrfs in their default
-	// modes. Operations on names persist in their order. A sync of a file makes the file's creation
-	// durable, with all earlier operations on names. Of the data that was not synced, any subset of
-	// the pages may persist.
+	// Ordered: the power fails, with a file system such as ext4, xfs or btrfs in their default modes.
+	// Operations on names (creating, renaming and removing files) persist in their order. A sync of a file
+	// makes the file's creation durable, with all earlier operations on names. Of the data that was not
+	// synced, any subset of the pages may persist.
 	Ordered Model = "ordered"
 
-	// Posix: the power fails, and only what POSIX promises persists. Names need a sync of their
-	// directory. Of the data that was not synced, any subset of the sectors of 512 bytes may
+	// Posix: the power fails, and only what POSIX promises persists. A file's name persists only if its
+	// directory was synced. Of the data that was not synced, any subset of the sectors of 512 bytes may
 	// persist.
 	Posix Model = "posix"
 )
@@ -333,7 +333,7 @@ func (d *Disk) Differs(dir string) (string, error) {
 // come the changes of each file, in the order of the files' numbers.
 type choice []bool
 
-// order returns the numbers of the files that have waiting changes, in order.
+// order returns the numbers of the files that have waiting changes, in ascending order.
 func (d *Disk) order() (list []int) {
 	for number, f := range d.files {
 		if len(f.waiting) > 0 {
@@ -361,7 +361,7 @@ func (d *Disk) image(c choice) Image {
 	out := Image{}
 	for n, number := range names {
 		if trace.FileKind(n) == "shm" {
-			continue // a new connection recreates it
+			continue // a new connection recreates the file of shared memory
 		}
 		f := d.files[number]
 		b := bytes.Clone(f.durable)

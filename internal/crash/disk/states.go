@@ -33,9 +33,9 @@ type Options struct {
 // waiting changes would persist in most states.
 const leastChoices = 8
 
-// States calls the function "visit" for different states that a fault can leave after transaction 0
-// was acknowledged. If several faults leave the same files, it calls visit only for the state with
-// the most acknowledged transactions. If visit returns an error, States returns it.
+// States calls the function "visit" for different states that a fault can leave after transaction 0 was
+// acknowledged. If several faults leave the same files, it calls "visit" only for the state with the most
+// acknowledged transactions. If "visit" returns an error, States returns it.
 func States(t *trace.Trace, o Options, visit func(*State) error) error {
 	boundaries := sampled(boundariesOf(t, o.From), o)
 	per := 24
@@ -133,9 +133,9 @@ func boundariesOf(t *trace.Trace, from int) (list []int) {
 	return list
 }
 
-// mostBoundaries is the greatest number of operations, for each wanted state, before which faults
-// are tried. To tell states apart, all of their files are read. In a long trace, that would take
-// too long for every operation.
+// mostBoundaries limits the number of operations before which faults are tried. For each wanted state,
+// faults are tried before at most mostBoundaries operations. To see which states are different, all of
+// their files are read, which would take too long for every operation of a long trace.
 const mostBoundaries = 8
 
 // sampled chooses some operations of many, at random. The last one is always among them.
@@ -196,7 +196,7 @@ func (d *Disk) states(random *rand.Rand, most int) (list []pending) {
 	}
 	seen := map[string]bool{}
 	add := func(c choice, words string) {
-		if d.model == Ordered { // names persist in their order
+		if d.model == Ordered { // a change of a name persists only if all earlier ones persist
 			for i := 1; i < names; i++ {
 				c[i] = c[i] && c[i-1]
 			}

@@ -17,7 +17,7 @@ import (
 // more, it makes another call for the rest, as after any short write.
 const mostWritten = 64 << 20
 
-// call carries out one call of the program, or leaves it to the program.
+// call carries out one system call of the recorded program, or leaves it to the program.
 func (r *Recorder) call(n *notification) (answer, error) {
 	switch n.number {
 	case unix.SYS_OPEN:
@@ -262,8 +262,9 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 		r.add(trace.Op{Kind: trace.SyncDir, Call: nameOf(n.number), Name: name})
 		return answered(0), nil
 	default:
-		// A write to a pipe may have to wait for the reader, so the program makes the call itself.
-		// But acknowledgments must be recorded in order.
+		// A write to a pipe may have to wait for the reader, so the program makes the call itself. But
+		// acknowledgments must be recorded in order, so the recorder first reads what is written to
+		// standard output.
 		if n.number == unix.SYS_WRITE && argument == 1 {
 			return untouched, r.hear(n, st.Ino)
 		}

@@ -65,7 +65,7 @@ type Options struct {
 	// Dir is the directory whose files are recorded. It must exist and be empty.
 	Dir string
 
-	// Fault is a call that is made to fail. It is nil if no call is.
+	// Fault is a call that is made to fail. It is nil if no call is made to fail.
 	Fault *Fault
 
 	// Acknowledged returns the number of the transaction that a line of the program's standard

@@ -23,10 +23,10 @@ type Recorder struct {
 	closing       sync.Mutex       // guards scratch, socket and running
 	scratch       *process.Scratch // directory of the socket
 	address       string           // path of the socket
-	socket        int              // on which the stage connects
+	socket        int              // descriptor of the socket to which the stage connects
 	running       bool             // Run was called; it closes the socket
 	stage         int              // connection to the stage, closed when the stage becomes the program; -1: none
-	notifications int              // descriptor from the stage; -1: not yet
+	notifications int              // descriptor of the kernel's notifications, which the stage sends; -1 before that
 	out           Recording
 
 	files       map[inode]int     // numbers of the files of the directory
@@ -298,7 +298,7 @@ func (r *Recorder) descriptor(n *notification, fd uint64) (int, error) {
 		case !errors.Is(err, unix.ESRCH):
 			return -1, failure("descriptor %d of a process: %v (containers may forbid pidfd_getfd)", int32(fd), err)
 		}
-		unix.Close(p) // the descriptor of a process that has ended, and had a thread with the same ID
+		unix.Close(p) // p is of an earlier process, which has ended and had a thread with the same ID
 		delete(r.processes, n.thread)
 	}
 	return -1, errGone
@@ -329,7 +329,8 @@ func (r *Recorder) memory(n *notification, p []byte, from ...unix.RemoteIovec) (
 	return c, err
 }
 
-// text copies a string that ends with a NUL. It reads page by page, because the next page may not exist.
+// text copies a string that ends with a NUL. It reads the memory page by page, because the page after the
+// string may not be mapped.
 func (r *Recorder) text(n *notification, address uint64) (string, error) {
 	var s []byte
 	for len(s) < unix.PathMax {

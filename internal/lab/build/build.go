@@ -47,7 +47,7 @@ type Builder struct {
 	turns     chan struct{}            // has a value for each worker that is being built
 	sweep     sync.Once
 
-	building, working span // working is building or downloading
+	building, working span // building: while a worker is built; working: while a worker is built or modules are downloaded
 }
 
 // BuildError says why the worker of a driver cannot be built or started.
@@ -127,7 +127,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 		return "", nil, err
 	}
 	defer done()
-	if ref.Dir == "" && whole(path) { // built meanwhile, for a variant that differs only when it runs
+	if ref.Dir == "" && whole(path) { // the worker was built meanwhile, for a variant that differs only in how the worker runs
 		return path, with, nil
 	}
 	if building != nil {

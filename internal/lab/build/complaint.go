@@ -20,9 +20,9 @@ func (b *Builder) cannotBuild(ref Ref, said string, err error) *BuildError {
 	return e
 }
 
-// undelivered matches a line in which the go command reports that it could not download a module. In such a
-// line, lacking matches the answer of a proxy or server that does not have the module. interrupted matches
-// errors of the network.
+// The expression "undelivered" matches a line in which the go command reports that it could not download a
+// module. In such a line, "lacking" matches the answer of a proxy or server that does not have the module.
+// The expression "interrupted" matches errors of the network.
 var (
 	undelivered = regexp.MustCompile(`(\S+@v[^\s:]+): (?:reading |Get |read )"?([^\s"]+?)"?: (.+)`)
 	lacking     = regexp.MustCompile(`^(?:40[0134]|410|451) |^no such file`)
@@ -46,7 +46,7 @@ func (b *Builder) outside(said string, err error) string {
 	case strings.Contains(said, "GOPROXY=off"):
 		return fmt.Sprintf("not everything is downloaded yet, and GOPROXY=off forbids it (%s): unset GOPROXY", FirstComplaint(said, err))
 	case interrupted.MatchString(said):
-		whole := strings.ReplaceAll(said, "\n\t", " ") // git explains in the next line
+		whole := strings.ReplaceAll(said, "\n\t", " ") // git explains an error in the line after it, which begins with a tab
 		return fmt.Sprintf("downloading failed (%s): %s", FirstComplaint(whole, err), again)
 	}
 	return ""

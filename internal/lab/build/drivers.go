@@ -180,8 +180,8 @@ type Ref struct {
 	// GOEXPERIMENT, GOGC, GOMEMLIMIT, GOMAXPROCS and env.NAME.
 	Options map[string]string
 
-	// Beside is for an executable with a driver.json in its directory: the info in that file. nil means that
-	// there is no such file.
+	// Beside is the info in the driver.json in the directory of an executable. It is nil for a driver of
+	// the source tree, and if there is no driver.json for the executable.
 	Beside *driver.Info
 }
 
@@ -285,8 +285,9 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 	return r, nil
 }
 
-// otherMajor explains, for an error message, that the module path belongs to another major version than
-// version. It returns "" if that is not so. See https://go.dev/ref/mod#major-version-suffixes.
+// otherMajor explains, for an error message, that the module path does not belong to the major version of
+// the parameter "version". It returns "" if that is not so. See
+// https://go.dev/ref/mod#major-version-suffixes.
 func otherMajor(path, version string) string {
 	_, major, _ := module.SplitPathVersion(path)
 	if module.CheckPathMajor(version, major) == nil {

@@ -56,7 +56,7 @@ func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (en
 var typical = map[driver.Kind]struct {
 	build     time.Duration // build time on two cores, on which another worker is built at the same time
 	megabytes float64       // size of the download
-	again     float64       // fraction of both that another driver of this kind takes; drivers share Go packages, but no C code
+	again     float64       // fraction of the build time and of the download that a further driver of this kind needs; drivers share Go packages, but no C code
 }{
 	driver.Cgo:        {70 * time.Second, 5, 1},
 	driver.Transpiled: {45 * time.Second, 50, 0.5},
@@ -64,8 +64,8 @@ var typical = map[driver.Kind]struct {
 }
 
 const (
-	// compiled is the fraction of both that remains if another worker of the driver was built from
-	// the same sources.
+	// compiled is the fraction of the build time and of the download that remains if another worker of the
+	// driver was built from the same sources.
 	compiled = 0.2
 	// network is the speed of an ordinary network, in megabytes per second.
 	network = 4

@@ -77,7 +77,7 @@ type Release struct {
 // Maintenance is what a library's repository says about its maintenance.
 type Maintenance struct {
 	Statement string `json:"statement"` // "": the repository says nothing about it
-	Source    string `json:"source"`    // address of the page that says it, or that would have to say it
+	Source    string `json:"source"`    // address of the page with the statement, or of the page that has none
 	LookedUp  string `json:"looked_up"` // day, such as 2026-11-28
 }
 
@@ -139,8 +139,8 @@ var (
 // maxStatus is the limit in bytes for reading a page.
 const maxStatus = 1 << 20
 
-// addresses returns the servers listed in the environment variable n.Unless. If the list is
-// invalid, bad says why.
+// addresses returns the servers listed in the environment variable n.Unless. If the list is invalid, the
+// result "bad" says why.
 func (n *Need) addresses() (list []*url.URL, bad string) {
 	for address := range strings.SplitSeq(os.Getenv(n.Unless), ",") {
 		if address = strings.TrimSpace(address); address == "" {

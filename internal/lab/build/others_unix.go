@@ -14,7 +14,7 @@ import (
 func checkOthers(dir string) error {
 	fi, err := os.Stat(dir)
 	if err != nil {
-		return nil //nolint:nilerr // whoever uses it says what is wrong
+		return nil //nolint:nilerr // when the directory is used, the error occurs again and is reported
 	}
 	owner := -1
 	if s, ok := fi.Sys().(*syscall.Stat_t); ok {
@@ -24,7 +24,7 @@ func checkOthers(dir string) error {
 }
 
 // othersWrite checks a directory's mode and owner, as checkOthers describes. The parameter "user" is the ID
-// of this user. If user is root (0), the directory may belong to any user.
+// of this user. If this user is root (0), the directory may belong to any user.
 func othersWrite(dir string, mode os.FileMode, owner, user int) error {
 	switch {
 	case mode.Perm()&0o002 != 0:

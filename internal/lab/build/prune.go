@@ -41,7 +41,7 @@ func use(path string) {
 	if lock := lockUse(filepath.Dir(path)); lock != nil {
 		defer lock.Close()
 		now := time.Now()
-		_ = os.Chtimes(path+sumSuffix, now, now) // if this user may not do this, this user cannot remove the worker either, so the error does not matter
+		_ = os.Chtimes(path+sumSuffix, now, now) // if this user lacks the permission, prune cannot remove the worker either, so the error does not matter
 	}
 }
 

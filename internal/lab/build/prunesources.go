@@ -48,7 +48,7 @@ func hold(dir string) {
 		held.files[dir] = f
 	}
 	now := time.Now()
-	_ = os.Chtimes(path, now, now) // if this user may not do this, this user cannot remove the sources either, so the error does not matter
+	_ = os.Chtimes(path, now, now) // if this user lacks the permission, pruneSources cannot remove the sources either, so the error does not matter
 }
 
 // share opens a file and takes a shared lock on it. It returns nil if that fails.

@@ -36,7 +36,7 @@ func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 		if ref.Version == latest {
 			return ref, err
 		}
-		return ref, nil // building the worker reports the error
+		return ref, nil // the error is reported when the worker is built
 	}
 	if ref.Version != latest {
 		if built, err := b.Built(ctx, ref); built || err != nil {
@@ -64,8 +64,8 @@ func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 	return ref, nil
 }
 
-// lookup runs, in dir, a go command that may need a network. said is the command's standard error. If the
-// command took longer than [lookupLimit], said is a message about that.
+// lookup runs, in dir, a go command that may need a network. The result "said" is the command's standard
+// error. If the command took longer than [lookupLimit], it is a message about that.
 func (b *Builder) lookup(ctx context.Context, dir string, args ...string) (out []byte, said string, err error) {
 	limited, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
@@ -135,7 +135,7 @@ func checkedOut(ctx context.Context, dir string) map[string]string {
 		out, err := cmd.Output()
 		return strings.TrimSpace(string(out)), err
 	}
-	// A repository around dir may ignore dir.
+	// dir may be inside a repository that ignores dir. So check whether go.mod is tracked.
 	_, tracked := git("ls-files", "--error-unmatch", "go.mod")
 	revision, err := git("rev-parse", "HEAD")
 	status, serr := git("status", "--porcelain", "--", ".")

@@ -15,8 +15,8 @@ import (
 )
 
 // checkTags returns a [*BuildError] if a variant has a build tag that is used neither by its library nor by
-// the library's dependencies, because such a tag changes nothing. flags are the flags of the build that
-// select files.
+// the library's dependencies, because such a tag changes nothing. The parameter "flags" has the flags of
+// the build that select files.
 func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags []string) error {
 	tags := ref.words("tags")
 	if len(tags) == 0 {
@@ -28,7 +28,7 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 	cmd.Env = append(cmd.Env, env.environment(ref)...)
 	out, err := output(cmd)
 	if err != nil {
-		return ctx.Err() // building the worker reports the error
+		return ctx.Err() // other errors are reported when the worker is built
 	}
 	known := map[string]bool{}
 	for dir := range strings.FieldsFuncSeq(string(out), func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -63,7 +63,7 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	if err := errors.Join(json.Unmarshal(out, env), json.Unmarshal(out, &b.caches)); err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	entries, _ := os.ReadDir(filepath.Join(b.caches.GOCACHE, "00")) // one of 256 directories of the same kind
+	entries, _ := os.ReadDir(filepath.Join(b.caches.GOCACHE, "00")) // the cache consists of 256 such directories; if it is in use, each of them has files
 	b.caches.used = len(entries) > 0
 	if err := b.newEnough(env.GOVERSION); err != nil {
 		return nil, err

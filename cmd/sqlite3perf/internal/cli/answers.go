@@ -19,9 +19,8 @@ import (
 // AnswerWriter writes an answer in one of its formats.
 type AnswerWriter func(w io.Writer, format string, opts document.Options) error
 
-// PrintAnswer prints an answer to the file of the options or to standard output. The parameter "again"
-// is the command that prints the answer once more. If again is "", hints and errors name "the same
-// command".
+// PrintAnswer prints an answer to the file of the options or to standard output. The parameter "again" is
+// the command that prints the answer once more. If it is "", hints and errors name "the same command".
 func (o *OutputOptions) PrintAnswer(env *Environment, write AnswerWriter, again string) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines, opts.Hints, opts.Source = o.Screen(env), AllOfIt, o.Source
@@ -45,8 +44,8 @@ type keeper interface {
 	Keep() (*result.Answer, error)
 }
 
-// Answer stores an answer with its run, and prints it. It stores the run too, if it has an answer instead of
-// samples.
+// Answer stores an answer with its run, and prints it. If the run has an answer instead of samples, Answer
+// stores the run too.
 func (o *OutputOptions) Answer(ctx context.Context, env *Environment, run *result.Run, answer keeper, write AnswerWriter) error {
 	if run.ID == 0 {
 		KeepRun(ctx, env, o.Store, run, answer)
@@ -102,7 +101,8 @@ func (env *Environment) keep(ctx context.Context, storeFile string, answer keepe
 	return err
 }
 
-// ReadStore opens a store for reading only: the one that the user named or, if file is "", the default store. It also returns the store's path.
+// ReadStore opens a store for reading only: the one that the user named or, if the parameter "file" is "",
+// the default store. It also returns the store's path.
 func ReadStore(ctx context.Context, file string) (st *store.Store, path string, err error) {
 	if path, err = StorePath(file); err == nil {
 		st, err = store.OpenReadOnly(ctx, path)

@@ -211,7 +211,7 @@ func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node) error {
 	name := names[i]
 	if r := ReachOf(cmd.Root(), name); f.path == LocalConfig && r != Harmless {
 		instead := ""
-		if cmd.Flags().Lookup(name) != nil { // the flag may belong only to other commands
+		if cmd.Flags().Lookup(name) != nil { // this command has the flag; a file may also set flags that only other commands have
 			instead = fmt.Sprintf("give --%s on the command line, or ", name)
 		}
 		return fmt.Errorf("%s is not taken from the working directory, since it %s: "+

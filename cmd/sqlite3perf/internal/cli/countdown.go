@@ -14,10 +14,10 @@ type Await struct {
 	For     string // such as "the first answer"
 	Built   build.Expectation
 	Measure time.Duration // estimated time after the workers are built
-	Longer  bool          // it may take longer than Measure, because how long trials take is not known yet
+	Longer  bool          // the measurement may take longer than Measure, because how long trials take is not known yet
 }
 
-// Words says how long that is likely to take, and what the time is for.
+// Words says what the user waits for, and how long that will probably take.
 func (a *Await) Words() string {
 	text := fmt.Sprintf("%s (%s to download, %s to build, %s to measure: estimated",
 		a.about(a.Built.Total+a.Measure), coarsely(a.Built.Download), coarsely(a.Built.Total-a.Built.Download), a.about(a.Measure))
@@ -52,7 +52,7 @@ type countdown struct {
 	at       time.Time             // when the last worker was built; before that, when the countdown began
 	expected time.Duration         // how long the workers built so far were expected to take
 	took     time.Duration         // how long they took
-	shown    float64               // the greatest share of the time that was shown as over
+	shown    float64               // the greatest part of the time, from 0 to 1, that was shown as over
 }
 
 func newCountdown(a Await, now time.Time) *countdown {
@@ -78,8 +78,9 @@ func (c *countdown) built(name string, err error, now time.Time) {
 	c.left, c.at = slices.Delete(c.left, i, i+1), now
 }
 
-// pace returns how long builds take, compared with what was expected. If Go's build cache has something, a short
-// build may only have found its packages there, and the next ones may have to compile theirs.
+// pace returns how long builds take, as a multiple of the expected time. If builds were faster than
+// expected and Go's build cache was not empty, pace returns 1: perhaps only their packages were in the
+// cache, and the next builds have to compile theirs.
 func (c *countdown) pace() float64 {
 	if c.expected == 0 || c.Built.Less && c.took < c.expected {
 		return 1
@@ -87,8 +88,8 @@ func (c *countdown) pace() float64 {
 	return c.took.Seconds() / c.expected.Seconds()
 }
 
-// remaining estimates the time that is left. late is true if the workers or, after them, what is measured take
-// longer than estimated.
+// remaining estimates the time that is left. The result "late" is true if the current step, building the
+// workers or measuring, takes longer than estimated.
 func (c *countdown) remaining(now time.Time) (left time.Duration, late bool) {
 	if len(c.left) == 0 {
 		left = c.Measure - now.Sub(c.at)
@@ -111,10 +112,11 @@ func (c *countdown) remaining(now time.Time) (left time.Duration, late bool) {
 	return build.EndOf(queue, over, busy...) - over + c.Measure, late
 }
 
-// measures reports whether the user waits for the end of what is measured, not only for its beginning.
+// measures reports whether the user also waits for the measurement, not only for the workers to be built.
 func (c *countdown) measures() bool { return c.Measure > 0 || c.Longer }
 
-// before says what is left while the workers are built. It also returns which part of the time is over.
+// before says what is left while the workers are built. The result "share" is the part of the time that is
+// over, from 0 to 1.
 func (c *countdown) before(now time.Time) (text string, share float64) {
 	doing := "downloading"
 	switch {
@@ -127,8 +129,8 @@ func (c *countdown) before(now time.Time) (text string, share float64) {
 	return c.until(left, late, doing), c.share(now, left)
 }
 
-// during says what is left while trials run. The parameter "left" is the estimate of the laboratory; it is 0 if
-// that is not known yet, or if ended is true.
+// during says what is left while trials run. The parameter "left" is the estimated time until the run's
+// end. It is 0 if there is no estimate yet, or if the run has ended.
 func (c *countdown) during(now time.Time, left time.Duration, ended bool, words string) (text string, share float64) {
 	if left > 0 || ended {
 		return fmt.Sprintf("about %s until %s: %s", coarsely(left), c.For, words), c.share(now, left)
@@ -148,15 +150,17 @@ func (c *countdown) until(left time.Duration, late bool, doing string) string {
 	return about + " until " + c.For + ": " + doing
 }
 
-// share returns which part of the time is over. It never goes down, even if more is left than estimated before.
+// share returns the part of the time that is over, from 0 to 1. It never goes down, even if more time is
+// left than estimated before.
 func (c *countdown) share(now time.Time, left time.Duration) float64 {
 	over := now.Sub(c.began).Seconds()
 	c.shown = max(c.shown, over/max(over+left.Seconds(), 1))
 	return c.shown
 }
 
-// Await begins to show on a bar, every second, how long the user has to wait. It does so until the first trial
-// has ended. Only if there is a bar, it calls what, which returns nil if there is nothing to wait for.
+// Await begins to show on the bar, every second, how long the user has to wait. It does so until the first
+// trial has ended. The function "what" returns nil if there is nothing to wait for. Without a bar, Await
+// does not call it.
 func (p *Progress) Await(what func() *Await) {
 	if p.bar == nil {
 		return
@@ -193,7 +197,7 @@ func (p *Progress) tick() {
 	}
 }
 
-// stopTicks ends what Await began, if it has not been ended.
+// stopTicks stops showing the countdown every second, which [Progress.Await] started.
 func (p *Progress) stopTicks() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +207,7 @@ func (p *Progress) stopTicks() {
 	}
 }
 
-// told changes the countdown, if there is one.
+// told calls the function "change" with the countdown, if there is one.
 func (p *Progress) told(change func(*countdown)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

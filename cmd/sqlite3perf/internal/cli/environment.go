@@ -63,7 +63,7 @@ type Environment struct {
 func ProcessEnvironment() *Environment {
 	width, height := terminalSize(os.Stdout)
 	errWidth, _ := terminalSize(os.Stderr)
-	// Without this, the exit status after a panic, SIGQUIT or lack of memory would be that of wrong
+	// Without this, the exit status after a panic, SIGQUIT or lack of memory would be 2, which means wrong
 	// usage.
 	debug.SetTraceback("crash")
 	outlives := &atomic.Bool{}
@@ -204,9 +204,9 @@ var flagValues = map[string]string{
 	"bool":          "true or false",
 }
 
-// Arguments returns a function that checks the number of a command's arguments: from least to most,
-// or without an upper bound if most is -1. Errors call the arguments by the name in the parameter
-// "what".
+// Arguments returns a function that checks the number of a command's arguments. The parameter "least" is
+// the least number, and "most" is the greatest; -1 means that there is no greatest number. Errors call the
+// arguments by the name in the parameter "what".
 func Arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -305,7 +305,7 @@ func (env *Environment) ForHosts(names []string) []*Environment {
 				for _, c := range signals {
 					select {
 					case c <- s:
-					default: // the host has not read two earlier signals yet
+					default: // the host has not read two earlier signals yet, so this one is dropped
 					}
 				}
 			}

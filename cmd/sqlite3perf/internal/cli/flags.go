@@ -80,13 +80,13 @@ func FlagUsages(c *cobra.Command, width int) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// FormerKey is the annotation of a flag that has another name now. It stores that name.
+// FormerKey is the annotation of a flag that is the former name of another flag. It stores the new name.
 const FormerKey = "sqlite3perf_former"
 
 // Renamed keeps the former name of a flag. The help does not show it, and using it prints a note.
 func Renamed(f *pflag.FlagSet, former, now string) {
 	f.String(former, "", "the former name of --"+now)
-	_ = f.MarkHidden(former) // the flag was just declared
+	_ = f.MarkHidden(former) // cannot fail, because the flag was just declared
 	annotate(f, FormerKey, now, []string{former})
 }
 
@@ -160,7 +160,8 @@ func AddQuietFlag(f *pflag.FlagSet, value *bool) {
 	Grouped(f, GroupOutput, "quiet")
 }
 
-// Positive returns an error if d, the value of a flag, is 0 or negative. example is a valid value.
+// Positive returns an error if d, the value of a flag, is 0 or negative. The parameter "example" is a valid
+// value.
 func Positive(flag string, d time.Duration, example string) error {
 	if d <= 0 {
 		return Usagef("%s %v: want a time above 0, such as %s", flag, d, example)
@@ -168,8 +169,8 @@ func Positive(flag string, d time.Duration, example string) error {
 	return nil
 }
 
-// Seed returns the seed that the user gave or, if given is "", a random one. Random seeds are below
-// 2⁵³, so that JSON readers that store numbers as doubles keep them exact.
+// Seed returns the seed that the user gave or, if the parameter "given" is "", a random one. Random seeds
+// are below 2⁵³, so that JSON readers that store numbers as doubles keep them exact.
 func Seed(given string) (uint64, error) {
 	if given == "" {
 		return rand.Uint64N(1 << 53), nil
@@ -232,7 +233,7 @@ func Flagged(fields []protocol.Field, problem string) string {
 	return problem
 }
 
-// WithFlags calls add with the flags of the command c, and returns c.
+// WithFlags calls the function "add" with the flags of the command c, and returns c.
 func WithFlags(add func(*pflag.FlagSet), c *cobra.Command) *cobra.Command {
 	add(c.Flags())
 	return c

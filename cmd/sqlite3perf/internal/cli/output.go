@@ -30,7 +30,7 @@ type OutputOptions struct {
 	Full    bool               // print everything, even on a terminal
 	Flag    string             // the flag that names the file, with its value; "" for -o
 	Store   string             // the store as the user named it; "" for the default store
-	Source  string             // for the page of an answer: its run, as in [document.Options]
+	Source  string             // for an HTML page: the line that names the run of the answer, as in [document.Options]
 	Known   func(string) error // returns an error for an unknown format; nil if the command chooses the format
 	Asked   *pflag.Flag        // the flag --format; nil if the file's extension does not decide the format
 }
@@ -143,8 +143,8 @@ func FormatOf(file string) string {
 	return ""
 }
 
-// Target returns the file to be written: o.File or, if that is a symbolic link, the file to which it
-// leads. whole reports whether the file can be replaced. Devices and pipes can only be written to.
+// Target returns the file to be written: o.File or, if that is a symbolic link, the file to which it leads.
+// The result "whole" is true if the file can be replaced. Devices and pipes can only be written to.
 func (o *OutputOptions) Target() (file string, whole bool) {
 	file = o.File
 	if f, err := filepath.EvalSymlinks(file); err == nil {
@@ -220,8 +220,8 @@ func (o *OutputOptions) Screen(env *Environment) int {
 	return 0
 }
 
-// screenLines returns how many lines fit on a terminal together with the prompt. height is the
-// number of lines of the terminal, or 0 if unknown.
+// screenLines returns how many lines fit on a terminal together with the prompt. The parameter "height" is
+// the number of lines of the terminal, or 0 if unknown.
 func screenLines(height int) int {
 	const most, prompt = 40, 2
 	if height == 0 {
@@ -281,7 +281,7 @@ func (o *OutputOptions) Again(command string) string {
 	return InStore(o.Store, command)
 }
 
-// InStore adds --store to a command, unless store is "", which means the default store.
+// InStore adds --store to a command, unless the parameter "store" is "", which means the default store.
 func InStore(store, command string) string {
 	if store != "" {
 		command += " --store " + conditions.ShellWord(store)

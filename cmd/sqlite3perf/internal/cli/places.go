@@ -121,14 +121,14 @@ func DatabasesDirectory(given string) (string, error) {
 	return filepath.Abs(given)
 }
 
-// NoDirectory returns the error for a directory that does not exist. flag is the flag that names the
-// directory.
+// NoDirectory returns the error for a directory that does not exist. The parameter "flag" is the flag that
+// names the directory.
 func NoDirectory(flag, dir string) error {
 	return Usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
 }
 
-// StorePath returns the path of the store that the user named or, if given is "", of the default
-// store.
+// StorePath returns the path of the store that the user named or, if the parameter "given" is "", of the
+// default store.
 func StorePath(given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -177,9 +177,9 @@ func (s Workshop) MeasuredRef(ctx context.Context, name string, a *stats.Analysi
 	return s.InMeasuredVersion(ctx, ref, name, a)
 }
 
-// InMeasuredVersion returns the driver ref in the version that its trials in the run reported. name
-// is the driver's name in the run. If the version is unknown or is part of ref, it returns ref
-// unchanged. If the version is not released, it returns [ErrRetype].
+// InMeasuredVersion returns the driver ref in the version that its trials in the run reported. The
+// parameter "name" is the driver's name in the run. If the version is unknown or is part of ref, it returns
+// ref unchanged. If the version is not released, it returns [ErrRetype].
 func (s Workshop) InMeasuredVersion(ctx context.Context, ref build.Ref, name string, a *stats.Analysis) (build.Ref, error) {
 	p := a.Proof(name)
 	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
@@ -228,7 +228,8 @@ func NewScratch(dir string) (*process.Scratch, error) {
 	return scratch, nil
 }
 
-// Observed creates a directory for databases in dir, and observes the machine with that directory.
+// Observed creates a directory for databases in dir. It also returns an observer of the machine and of the
+// file system of that directory.
 func Observed(dir string) (*process.Scratch, *machine.Observer, error) {
 	scratch, err := NewScratch(dir)
 	if err != nil {

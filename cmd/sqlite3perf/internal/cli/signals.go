@@ -39,7 +39,7 @@ func watchSignals() *signals {
 			}
 			select {
 			case s.interrupts <- sig:
-			default: // two signals are pending already
+			default: // two signals have not been read yet, so this one is dropped
 			}
 		}
 	}()
@@ -72,8 +72,9 @@ func endBy(sig os.Signal) {
 	os.Exit(ExitFailed)
 }
 
-// outlet is standard output or standard error. If the reader has gone away, as the program head does
-// after some lines, a write ends the process. If outlives is true, the write returns an error instead.
+// outlet is standard output or standard error. If the reader has gone away, as the program head does after
+// some lines, a write ends the process. If the field "outlives" is true, the write returns an error
+// instead.
 type outlet struct {
 	file     *os.File
 	outlives *atomic.Bool
@@ -113,9 +114,10 @@ func StoppingTrials(measuring func() bool) func() string {
 	}
 }
 
-// Interruptible catches Ctrl-C. The first Ctrl-C closes stop. It also calls what() and prints the
-// returned message with say. The second Ctrl-C ends the returned context. The function "release" ends the
-// context. If there was a Ctrl-C, release waits until the message has been printed.
+// Interruptible catches Ctrl-C. The first Ctrl-C closes the channel "stop". It also calls the function
+// "what" and prints the returned message with the function "say". The second Ctrl-C ends the returned
+// context. The function "release" ends the context. If there was a Ctrl-C, "release" waits until the
+// message has been printed.
 func (env *Environment) Interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
@@ -145,7 +147,8 @@ func (env *Environment) Interruptible(ctx context.Context, say func(format strin
 	}
 }
 
-// Until returns a context that ends when stop is closed or receives a value, or when ctx ends.
+// Until returns a context that ends when the channel "stop" is closed or receives a value, or when ctx
+// ends.
 func Until[T any](ctx context.Context, stop <-chan T) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -158,7 +161,7 @@ func Until[T any](ctx context.Context, stop <-chan T) context.Context {
 	return ctx
 }
 
-// UnlessInterrupted returns the exit status of an interruption if there was one, and otherwise err.
+// UnlessInterrupted returns the exit status of an interruption if there was a Ctrl-C, and otherwise err.
 func UnlessInterrupted(stop <-chan struct{}, err error) error {
 	if Interrupted(stop) {
 		return StatusError(ExitInterrupted)
@@ -166,7 +169,7 @@ func UnlessInterrupted(stop <-chan struct{}, err error) error {
 	return err
 }
 
-// Interrupted reports whether stop is closed, that is, whether there was a Ctrl-C.
+// Interrupted reports whether there was a Ctrl-C, which closes the channel "stop".
 func Interrupted(stop <-chan struct{}) bool {
 	select {
 	case <-stop:
@@ -176,8 +179,8 @@ func Interrupted(stop <-chan struct{}) bool {
 	}
 }
 
-// Orderly runs the function work. The first Ctrl-C cancels the context that work gets. Orderly returns
-// [ExitInterrupted] as a [StatusError] if there was a Ctrl-C, and otherwise the error of work.
+// Orderly runs the function "work". The first Ctrl-C cancels the context that "work" gets. Orderly returns
+// [ExitInterrupted] as a [StatusError] if there was a Ctrl-C, and otherwise the error of "work".
 func (env *Environment) Orderly(ctx context.Context, quiet bool, work func(context.Context, *Progress) error) error {
 	show := NewProgress(env, quiet)
 	defer show.Finish()

@@ -14,8 +14,8 @@ type Watcher struct {
 	line func(*protocol.Progress) string // returns the plain line for a progress; "" if there is nothing to print
 }
 
-// NewWatcher returns a Watcher for a job. The parameter "of" is the expected number of rows, or 0
-// if that is not known. line returns the plain line for a progress, or "".
+// NewWatcher returns a Watcher for a job. The parameter "of" is the expected number of rows, or 0 if that
+// is not known. The function "line" returns the plain line for a progress, or "".
 func NewWatcher(env *Environment, quiet bool, of int64, line func(*protocol.Progress) string) *Watcher {
 	w := &Watcher{display: display{w: env.Stderr, width: env.StderrWidth, quiet: quiet}, of: of, line: line}
 	if env.StderrWidth > 0 && !quiet && of > 0 {

@@ -65,7 +65,7 @@ type task struct {
 	worker  string // path of the worker's executable, once it has been built or found
 	request lab.JobRequest
 
-	proof *protocol.Proof // set after the database is opened
+	proof *protocol.Proof // what the worker reported after it opened the database; nil before that
 }
 
 func (o *databaseOptions) check(ctx context.Context, env *cli.Environment, j protocol.Job) (*task, error) {
@@ -183,7 +183,7 @@ func (t *task) run(ctx context.Context, w *cli.Watcher) (*protocol.JobResult, er
 	var told *lab.JobError
 	switch {
 	case err == nil:
-		res.Interrupted = res.Interrupted || cli.Interrupted(stop) // also after a Ctrl-C at the last moment
+		res.Interrupted = res.Interrupted || cli.Interrupted(stop) // a Ctrl-C just before the job's end also counts as an interruption
 		return res, nil
 	case cli.Interrupted(stop) && ctx.Err() != nil:
 		return nil, cli.StatusError(cli.ExitInterrupted)

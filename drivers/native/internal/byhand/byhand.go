@@ -203,8 +203,8 @@ func (h *hand) Users(w *worker.Stopwatch, see func(*byhand.User)) (n int64, err 
 	return n, err
 }
 
-// visit calls see with each of the first n users that C has returned. Their emails are parts of one
-// string.
+// visit calls the function "see" with each of the first n users that C has returned. Their emails are parts
+// of one string.
 func (c *conn) visit(n int, see func(*byhand.User)) {
 	if n == 0 {
 		return

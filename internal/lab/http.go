@@ -147,7 +147,7 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 		return driver.Cell{Text: c.Text(r)}
 	}
 	n := c.Ints[r]
-	return driver.Cell{Int: n, Bool: n != 0, Time: time.UnixMilli(n)} // readers take the one of the column's type
+	return driver.Cell{Int: n, Bool: n != 0, Time: time.UnixMilli(n)} // the reader uses the field that fits the column's type
 }
 
 // listening handles the worker's answer of type listening: its server accepts connections. It verifies the
@@ -167,7 +167,7 @@ func (s *session) listening(a *protocol.Response) error {
 	}}
 	status, code, err := t.verify(s.ctx)
 	if s.ctx.Err() != nil {
-		return errEnough // the cause of the context says why it ended
+		return errEnough // the trial has ended; the cause of s.ctx says why
 	}
 	if err != nil {
 		return s.failed(status, code, "before the load: %v", err)
@@ -252,7 +252,8 @@ func (s *session) served(said *protocol.Sample) error {
 	s.traffic = nil
 	m, doubts, faults := CheckServed(p, said, t.outcome, runtime.NumCPU())
 	o, h := t.outcome, t.def
-	// m.Errors are the errors caused by locks, which the server counted by SQLite's code.
+	// m.Errors has the errors that the server got because of locks, with a count for each of SQLite's error
+	// codes.
 	var locked int64
 	for _, e := range m.Errors {
 		locked += e.Count

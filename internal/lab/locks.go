@@ -138,7 +138,7 @@ func (m *Matrix) sharesCache(w *workload.Workload) bool {
 // lockCases returns the cases for one way of sharing the file. The matrix has one workload.
 func (m *Matrix) lockCases(way map[string][]string, c contended, ways LockWays) ([]*Case, error) {
 	serial := c.alone != "" && !ways.Shared && slices.Equal(way["pool_size"], []string{"1"})
-	if serial { // in the plan, each client keeps a connection until replayAlone leaves only one client
+	if serial { // the plan still has all clients, and each keeps a connection; later replayAlone leaves only one client
 		way["pool_size"] = []string{strconv.Itoa(c.clients)}
 	}
 	one := *m

@@ -83,7 +83,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			used[name] = true
 		}
 		points, err := w.Cases(m.Scale, own)
-		if problems, ok := errors.AsType[workload.Problems](err); ok && len(own) > 0 { // with the default parameters the file has no problems
+		if problems, ok := errors.AsType[workload.Problems](err); ok && len(own) > 0 { // the file has no problems with the default parameters, so the given parameters cause them
 			return nil, fmt.Errorf("workload %s with the parameters given: %w", w.Name, problems[:1])
 		}
 		if err != nil {
@@ -257,8 +257,8 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 	return list
 }
 
-// m.has(ref, set) returns the settings in "set" that apply to the driver. If no driver is a cluster, it
-// returns set unchanged, so that every combination of settings that the user asked for becomes a case.
+// m.has(ref, set) returns the settings in "set" that apply to the driver. If no driver is a cluster, it returns
+// "set" unchanged, so that every combination of settings that the user asked for becomes a case.
 func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	cluster := func(r build.Ref) bool { return r.Kind() == driver.Cluster }
 	if ref.Kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {

@@ -31,7 +31,7 @@ func Prepare(ctx context.Context, cases []*Case, b *build.Builder, progress Buil
 		byName[c.Driver] = append(byName[c.Driver], c)
 	}
 	defer b.Download(ctx, refs)()
-	group, ctx := errgroup.WithContext(ctx) // the builder builds only some workers at the same time
+	group, ctx := errgroup.WithContext(ctx) // no limit is set here, because the builder itself limits how many workers it builds at the same time
 	var mu sync.Mutex
 	for i, name := range names {
 		group.Go(func() error {

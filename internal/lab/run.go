@@ -122,7 +122,7 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	for round := done + 1; err == nil && stopped == ""; round++ {
 		stopped, err = l.round(ctx, round)
 	}
-	if err != nil { // do not wait again: the first wait for a lock was enough
+	if err != nil { // the store may be locked, and the failed call has already waited for it; do not wait again
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		cancel()

@@ -111,7 +111,7 @@ func (s *session) shared(a *protocol.Response) error {
 	}
 	for _, p := range o.parts {
 		close(p.stop)
-		<-p.ended // at the latest when the trial's context ends
+		<-p.ended // wait for the process, which ends at the latest when the trial's context ends
 		if p.session.trial.Status != result.OK || s.ctx.Err() != nil {
 			return errEnough
 		}
@@ -127,9 +127,9 @@ func (s *session) mixes(a *protocol.Response) bool {
 	return s.next > 0 && s.current().Mix != nil && s.current().Name == a.Phase
 }
 
-// until waits until a further process closes the channel event. It returns an error if the process or the
-// trial ends first. If the trial's time is up, it also fails the trial. In the trial's message, the parameter
-// "missing" says what did not happen.
+// until waits until a further process closes the channel "event". It returns an error if the process or the
+// trial ends first. If the trial's time is up, until also fails the trial. The parameter "missing" is the part
+// of the trial's message that says what did not happen.
 func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	select {
 	case <-event:
@@ -173,7 +173,7 @@ func (s *session) newPart(o *others, number, of int) *part {
 	return p
 }
 
-// run runs the process. If it is the first of the further processes to fail, run also ends the trial.
+// run runs the process. If this process is the first of the further processes to fail, run also ends the trial.
 func (p *part) run(first *session) {
 	defer close(p.ended)
 	req := first.request
@@ -216,7 +216,7 @@ func (o *others) end(s *session) {
 // partial keeps a further process's sample of its share of the mix.
 func (s *session) partial(said *protocol.Sample) error {
 	s.part.said = said
-	s.trial.Samples = append(s.trial.Samples, result.Sample{Phase: said.Phase}) // only the phase: gathered takes the figures from said
+	s.trial.Samples = append(s.trial.Samples, result.Sample{Phase: said.Phase}) // only the phase is needed here, because the method "gathered" takes the figures from the field "said"
 	return nil
 }
 

@@ -15,10 +15,10 @@ import (
 // sliceTime is the intended duration of a slice of a phase, for a driver of median speed.
 const sliceTime = 2 * time.Millisecond
 
-// crowdSlices is a factor: slices of a replay, and of other phases with several clients, are longer than
-// sliceTime by it. All clients begin a slice at the same moment, so they wait for each other's locks more
-// often than without slices. serverSlices is the factor for a server under load. It is needed because at the
-// end of a slice fewer and fewer connections are busy.
+// Slices of a replay, and of other phases with several clients, last crowdSlices times as long as sliceTime.
+// All clients begin a slice at the same moment, so they wait for each other's locks more often than without
+// slices. Slices of a server under load last serverSlices times as long as sliceTime, because fewer and fewer
+// connections are busy at the end of a slice.
 const (
 	crowdSlices  = 10
 	serverSlices = 50
@@ -121,9 +121,10 @@ func middle(of map[int]phasePace) (wall, each float64) {
 	return walls[len(walls)/2], eachs[len(eachs)/2]
 }
 
-// rowsInSlice returns how many rows of a query that is executed once a slice should have, so that it takes the
-// time want. wall is the median of the times of the query. The result is 0 if the query can't be divided by
-// rows: if it takes most of its time before the first row, or has not enough rows.
+// rowsInSlice returns how many rows of a query that is executed once a slice should have, so that the slice
+// takes the time in the parameter "want". The parameter "wall" is the median of the times of the query. The
+// result is 0 if the query can't be divided by rows: if it takes most of its time before the first row, or has
+// not enough rows.
 func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 	var fetch []float64
 	var rows float64

@@ -68,7 +68,7 @@ func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 		return nil
 	}
 	words := err.Error()
-	if len(words) > maxSQLError { // SQLite quotes even the longest names
+	if len(words) > maxSQLError { // an error of SQLite can quote a name of any length
 		words = strings.ToValidUTF8(words[:maxSQLError], "") + "…"
 	}
 	return fmt.Errorf("%s: %s", w.Place(phase, at.operation, at.statement, at.line), words)

@@ -332,7 +332,7 @@ type hasher struct {
 
 // rowSums caches the sums that this process has computed, because several plans may have the same data sets. A
 // study plans its cases several times until they fit into its time.
-var rowSums sync.Map // from seed, hash of the data sets, name of a data set, and columns to *plan.RowSum
+var rowSums sync.Map // the key has the seed, the hash of the data sets, the name of a data set, and the columns; the value is a *plan.RowSum
 
 func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 	sets, err := json.Marshal(p.DataSets)

@@ -18,7 +18,7 @@ import (
 type turns struct {
 	mu     sync.Mutex
 	wake   []chan struct{} // by number of the trial
-	place  []int           // how far each trial is: the argument place of its last call of yield, notStarted or hasEnded
+	place  []int           // how far each trial is: the argument "place" of its last call of yield, or notStarted, or hasEnded
 	at     int             // number of the trial that has the turn
 	sweep  []int           // trials that have not had their turn in the current sweep, in order
 	random *rand.Rand

@@ -77,9 +77,9 @@ func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed
 	return a, there, err
 }
 
-// reaching are scripts that create another file. In some of them, SQLite reads a quote as a part of a
-// parameter's name. To a parser that does not know this, the statement that creates the file looks like a
-// part of a string.
+// reaching contains scripts that create a file other than the database. In some of them, SQLite reads a quote
+// as a part of a parameter's name. To a parser that does not know this, the statement that creates the file
+// looks like a part of a string.
 var reaching = []string{
 	"ATTACH FILE AS other; CREATE TABLE other.owned (a)", "VACUUM INTO FILE", "SELECT $a::('); ATTACH FILE AS other; CREATE TABLE other.owned (a); --')",
 	"SELECT @a::('); ATTACH FILE AS other; CREATE TABLE other.owned (a); --'", "VACUUM; ATTACH FILE AS other; CREATE TABLE other.owned (a)",

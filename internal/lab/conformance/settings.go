@@ -76,8 +76,8 @@ func countsSyncs(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// dropsCaches checks that a query reads its table from the disk. Both SQLite's page cache and the system's have
-// room for the whole table.
+// dropsCaches checks that with cold_caches=on, a query reads its table from the disk. Without this setting it
+// would not, because both SQLite's page cache and the system's have room for the whole table.
 func dropsCaches(ctx context.Context, s *Subject) error {
 	cold := driver.Settings{"cold_caches": "on"}
 	_, t, err := s.trial(ctx, yaml("cold"), cold)

@@ -144,7 +144,7 @@ func verified(text string) func(context.Context, *Subject) error {
 		if err != nil {
 			return err
 		}
-		var known map[string]answer // by "workload/phase"
+		var known map[string]answer // the keys are "workload/phase"
 		if err := json.Unmarshal(answersJSON, &known); err != nil {
 			return err
 		}

@@ -293,8 +293,8 @@ func (t *teller) event(b building) {
 	}
 }
 
-// needs stores the preparations that the other machine sends. They may name workers that were built on that
-// machine. Then needs asks all workers for the features that their workloads need.
+// The method "needs" stores the preparations that the other machine sends. They may name workers that were
+// built on that machine. Then it asks all workers for the features that their workloads need.
 func (a *Agent) needs(ctx context.Context, list []preparation) ([]preparation, error) {
 	var cases []*lab.Case
 	for _, p := range list {

@@ -134,7 +134,7 @@ func (c *connection) send() {
 			c.latency.Record(free - start)
 			continue
 		case r.ctx.Err() != nil:
-			c.begun-- // the load was interrupted: not the server's fault
+			c.begun-- // the load was interrupted, so the failure is not the server's fault
 			return
 		}
 		c.latency.Record(free - start) // failed requests count too; otherwise a failing server would look fast

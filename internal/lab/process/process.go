@@ -151,7 +151,7 @@ func Detail(given, stderr string) string {
 // Ends keeps the first and the last Max bytes written to it. In the output of a crash, the first lines are
 // the most useful ones; in a log, the last lines are.
 type Ends struct {
-	Max int // limit in bytes for first and for last
+	Max int // limit in bytes for the beginning, and for the end
 
 	mu    sync.Mutex
 	first []byte

@@ -303,9 +303,9 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 	c.MemoryBytes = max(c.MemoryBytes, int64(stats.Summarize(memory).Median))
 }
 
-// speed has the figures by which the speed of drivers is judged, by driver. The points are by
-// round. They are the overall figures of the run. If the run has no overall figures and only one
-// table (the figures of one phase), they are the times in this table.
+// speed has the figures by which the speed of drivers is judged. The keys of points and medians are names of
+// drivers. A driver has one point for each round: its figure over all tables of the run. If the run has no such
+// figures and only one table (the figures of one phase), the points are the driver's times in this table.
 type speed struct {
 	cells   []stats.TableName
 	points  map[string][]stats.Point
@@ -438,7 +438,7 @@ func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.
 // leads lists the phases in which a candidate is significantly faster than all others.
 func leads(a *stats.Analysis, names []string) (list []Lead) {
 	for g, t := range a.Tables() {
-		var at []int // indexes of the candidates in t.Cells, sorted by median below
+		var at []int // indexes of the candidates in t.Cells; later sorted by median
 		for i, c := range t.Measured() {
 			if slices.Contains(names, c.Case.Driver) && c.Unranked == "" {
 				at = append(at, i)

@@ -89,7 +89,7 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	}
 	cells := firsts(*said)
 	heat, ok := s.HeatMap(a)
-	if p.onlyTables() { // the rows of firsts link to pictures of tables, which this page does not have
+	if p.onlyTables() { // the rows of the grid that "firsts" returned link to pictures of tables, which this page does not have
 		cells, ok = nil, false
 	}
 	if ok {
@@ -353,8 +353,8 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	return d
 }
 
-// If a run has more than mostOpen tables (pages call them cells), its page collapses the pictures
-// of errors, and a small page has no picture of each table.
+// mostOpen is the number of tables (pages call them cells) above which the page of a run collapses the pictures
+// of errors, and a small page shows no picture of a single table.
 const mostOpen = 8
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {

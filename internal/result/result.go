@@ -196,8 +196,8 @@ type Case struct {
 	// only because the workload declares that it changes them.
 	InForce map[string]driver.Settings `json:"in_force,omitempty"`
 
-	// Today says that the case has the workload's present settings. It is used in runs that also
-	// try other settings.
+	// Today says that the case has the workload's own settings. It is used in runs that also try other
+	// settings.
 	Today bool `json:"today,omitempty"`
 }
 

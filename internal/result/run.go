@@ -158,8 +158,8 @@ type Asked struct {
 	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
 }
 
-// Hooks are commands that the user ran around each trial, by the shell. They are never run again from here,
-// because the run may be somebody else's.
+// Hooks are commands that the user ran around each trial, by the shell. The hooks of a stored run are never run
+// again, because the run may be somebody else's.
 type Hooks struct {
 	Prepare string `json:"prepare,omitempty"`
 	Cleanup string `json:"cleanup,omitempty"`

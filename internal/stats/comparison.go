@@ -273,7 +273,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	c := &Comparison{Metric: Time, First: first, Second: second, Margin: margin, Interleaved: true, Pairs: len(drivers) * (len(drivers) - 1) / 2}
 	c.pair(a.cells(first, by), a.cells(second, by), true)
 	looks := looked(a.Run.Compares)
-	if factor := looking(a.Confidence); factor > 1 { // the run looked repeatedly, to decide which figures were settled
+	if factor := looking(a.Confidence); factor > 1 { // the run was judged repeatedly, to decide which figures were precise enough
 		looks = func(int) float64 { return factor }
 	}
 	if a.Run.Compares == nil && a.Run.Search == nil { // in other runs, the tests of the report are not corrected for judging the run repeatedly

@@ -111,7 +111,7 @@ const summaryFactor = 2
 // figures of a run would be hardly more precise than the least precise ones.
 const typicalPart = 0.6
 
-// settled returns how many of the figures are settled.
+// settled returns how many of the figures are precise enough; see [Figure.Settled].
 func settled(list []Figure, precision float64) int {
 	return countIf(list, func(f Figure) bool { return f.Settled(precision) })
 }

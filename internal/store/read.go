@@ -260,8 +260,8 @@ func (p *parts) warn() {
 	}
 }
 
-// each runs a query whose rows have two numbers and a record. It calls visit with the numbers and
-// the decoded record of each row.
+// each runs a query whose rows have two numbers and a record. It calls the function "visit" with the numbers
+// and the decoded record of each row.
 func each[T any](ctx context.Context, c *sql.Conn, query string, visit func(key, second int64, record T) error, args ...any) error {
 	return scan(ctx, c, query, func(rows *sql.Rows) error {
 		var key, second int64

@@ -198,7 +198,7 @@ func ours(id, version int64, newest int) error {
 }
 
 // connect opens the file at path with SQLite. The parameter "query" has the parameters of the file's URI.
-// Errors contain name instead of path.
+// Errors contain the parameter "name" instead of the path.
 func connect(path, name string, query url.Values) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -200,17 +200,17 @@ func (c *cells) tooShort(k key) string {
 	return ""
 }
 
-// decide sets the verdict of a comparison, whose range is from AtLeast to AtMost. A comparison
-// stays undecided if it has no figure, or if Why already has a reason not to decide it.
+// decide sets the verdict of a comparison, whose range is from AtLeast to AtMost. A comparison stays undecided
+// if it has no figure, or if Why already has a reason not to decide it.
 //
-// If count is true, the comparison holds if its figure is within the range, and otherwise does not
-// hold. Any other comparison holds if its interval is within the range, and does not hold if its
-// interval is outside the range.
+// If the parameter "count" is true, the comparison holds if its figure is within the range, and otherwise does
+// not hold. Any other comparison holds if its interval is within the range, and does not hold if its interval
+// is outside the range.
 //
-// Ratios have further conditions. If 1 is not inside the range, the ratio holds only if the two
-// sides differ significantly. If the interval is outside the range, next to a bound of 1, the ratio
-// is undecided unless the two sides differ significantly. If 1 is a bound and the two sides are
-// [alike] without a significant difference, the ratio does not hold.
+// Ratios have further conditions. If 1 is not inside the range, the ratio holds only if the two sides differ
+// significantly. If the interval is outside the range, next to a bound of 1, the ratio is undecided unless the
+// two sides differ significantly. If 1 is a bound and the two sides are [alike] without a significant
+// difference, the ratio does not hold.
 //
 // In all other cases the comparison is undecided, and decide writes the reason into Why.
 func decide(c *report.Comparison, count bool) {

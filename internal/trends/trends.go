@@ -94,7 +94,7 @@ func Of(run *result.Run, t *stats.Table, c *stats.Cell, sum stats.Summary, unit,
 		Points: []Point{p}, Machine: run.Machine}
 }
 
-// key is equal for figures that were measured in the same way.
+// key returns a string that is the same for all figures that were measured in the same way.
 func (t *Trend) key() string {
 	return fmt.Sprintf("%q %q %q %q %v %q %q %s", t.Workload, t.Phase, t.SHA256, t.Scale, t.Parameters, t.Settings, t.Driver, t.Unit)
 }

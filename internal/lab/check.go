@@ -99,8 +99,8 @@ func (c *check) natural(key string, v int64) {
 	}
 }
 
-// part adds a fault if v is below 0 or greater than all. v is the size of a part, and all is the size of the
-// whole set. The parameter "words" describes the whole set in the message.
+// part adds a fault if v is below 0 or greater than the parameter "all". v is the size of a part, and "all" is
+// the size of the whole set. The parameter "words" describes the whole set in the message.
 func (c *check) part(key string, v, all int64, words string) {
 	if v < 0 || v > max(all, 0) {
 		c.protocol(key, "is %d: want at most %d, %s", v, all, words)

@@ -169,7 +169,7 @@ func (l *Laboratory) perRound() time.Duration {
 	return sum
 }
 
-// mean returns the mean of the times in list, or 0 if list is empty.
+// mean returns the mean of the times, or 0 if there are none.
 func mean(list []time.Duration) time.Duration {
 	sum := time.Duration(0)
 	for _, d := range list {

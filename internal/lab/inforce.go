@@ -141,9 +141,9 @@ func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	return s
 }
 
-// leftOut returns a warning that lists the settings that the case's worker is not asked to use, or nil if
-// there are no such settings. If once is set, the case represents all cases that differ only in these
-// settings.
+// leftOut returns a warning that lists the settings that the case's worker is not asked to use, or nil if there
+// are no such settings. If the parameter "once" is true, the case represents all cases that differ only in
+// these settings.
 func (c *Case) leftOut(once bool) []result.Warning {
 	asked := c.asked()
 	var list []string

@@ -92,9 +92,9 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	return all, nil
 }
 
-// withToday sets the field Today of the cases in grid that have the workload's own settings, and returns
-// grid. If grid lacks such a case, withToday adds it at the front. If the user gave several values for a
-// setting, the workload's own value is used. m has only one workload.
+// withToday sets the field Today of the cases in the parameter "grid" that have the workload's own settings,
+// and returns these cases. If none has the workload's own settings, withToday adds such a case at the front. If
+// the user gave several values for a setting, the workload's own value is used. m has only one workload.
 func (m *Matrix) withToday(grid []*Case, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}
@@ -338,8 +338,8 @@ func notTried(p *plan.Plan) (list []result.Warning) {
 	return list
 }
 
-// patient returns a copy of the plan in which mixes and replays are impatient: they fail if no operation
-// begins or ends for the time patience plus busy_timeout.
+// patient returns a copy of the plan in which mixes and replays fail if no operation begins or ends for some
+// time: the parameter "patience" plus the setting busy_timeout.
 func patient(p *plan.Plan, s driver.Settings, patience time.Duration) *plan.Plan {
 	timeout, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
 	return withPhases(p, func(ph *plan.Phase) {

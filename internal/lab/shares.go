@@ -51,7 +51,7 @@ type part struct {
 
 func (p *part) String() string { return processName(p.number, p.of) }
 
-// processName names a process of a trial in messages. number is counted from 0.
+// processName names a process of a trial in messages. The parameter "number" is counted from 0.
 func processName(number, of int) string { return fmt.Sprintf("process %d of %d", number+1, of) }
 
 // mark returns the mark of a worker's process. The mark of the first process is dir, and the mark of a
@@ -357,8 +357,8 @@ func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
 	return both
 }
 
-// addCPU adds the CPU time of another process of the trial to sum. A figure that is unknown
-// in sum stays unknown.
+// addCPU adds the CPU time of another process of the trial to the parameter "sum". A figure that is unknown in
+// "sum" stays unknown.
 func addCPU(sum, more *result.CPU) {
 	sum.UserNS += more.UserNS
 	sum.SystemNS += more.SystemNS

@@ -65,8 +65,8 @@ func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Ins
 	return c.faults
 }
 
-// asking returns a copy of the plan that asks the worker to read back tables after each
-// insert: their checksums if hashed is set, otherwise only the numbers of rows.
+// asking returns a copy of the plan that asks the worker to read back tables after each insert: their checksums
+// if the parameter "hashed" is true, otherwise only the numbers of rows.
 func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan {
 	return withPhases(p, func(ph *plan.Phase) {
 		if ph.Insert == nil {

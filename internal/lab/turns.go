@@ -25,7 +25,7 @@ type turns struct {
 }
 
 // newTurns returns turns for n trials. The first trial has the turn. The other trials follow in their order.
-// seed determines the order of later sweeps.
+// The parameter "seed" determines the order of later sweeps.
 func newTurns(n int, seed uint64) *turns {
 	t := &turns{place: slices.Repeat([]int{notStarted}, n), random: rand.New(rand.NewPCG(seed, uint64(n)))}
 	for i := range n {

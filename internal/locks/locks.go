@@ -115,7 +115,7 @@ func (l *Locks) Complete() bool {
 	return len(l.Mixes) > 0
 }
 
-// mixed reports whether phase is a mix or a replay, judging by the trials of the workload.
+// mixed reports whether the given phase is a mix or a replay, judging by the trials of the workload.
 func mixed(a *stats.Analysis, workload, phase string) bool {
 	for _, g := range a.Groups {
 		if g.Workload != workload {

@@ -39,8 +39,8 @@ type Arrival struct {
 	once sync.Once
 }
 
-// Note notes that the host has arrived or, if failure is not nil, why it cannot be reached. Only
-// the first call has an effect.
+// Note notes that the host has arrived or, if the parameter "failure" is not nil, why it cannot be reached.
+// Only the first call has an effect.
 func (a *Arrival) Note(failure error, boot string) {
 	a.once.Do(func() {
 		a.mu.Lock()
@@ -55,8 +55,8 @@ func (a *Arrival) Note(failure error, boot string) {
 	})
 }
 
-// Wait notes the Arrival of the host and waits for the other hosts. It returns failure or, if another
-// host cannot be reached, an error that says so.
+// Wait calls [Arrival.Note] for the host and waits for the other hosts. It returns the parameter "failure" or,
+// if another host cannot be reached, an error that says so.
 func (a *Arrival) Wait(ctx context.Context, failure error, boot string) error {
 	if a == nil {
 		return failure

@@ -79,8 +79,8 @@ func start(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), result.MaxFunctionName)], "")
 }
 
-// Stacks converts the stacks in list, which belong to profile p, to stacks with the names of their
-// functions.
+// Stacks converts the stacks in the parameter "list", which belong to profile p, to stacks with the names of
+// their functions.
 func Stacks(p *result.Profile, list []result.Stack) []Stack {
 	var out []Stack
 	for _, s := range list {

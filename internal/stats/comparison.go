@@ -341,9 +341,9 @@ func soleDriver(a *Analysis) string {
 	return name
 }
 
-// looked returns a function that corrects p-values for repeated judging (the looks). The function
-// takes the number of rounds so far, and returns the factor by which p-values are multiplied. The
-// factor is always 1 if by is nil or by.Looks is false.
+// looked returns a function that corrects p-values for repeated judging (the looks). The function takes the
+// number of rounds so far, and returns the factor by which p-values are multiplied. The factor is always 1 if
+// the parameter "by" is nil or its field Looks is false.
 func looked(by *result.Compares) func(rounds int) float64 {
 	if by != nil && by.Looks {
 		return spent

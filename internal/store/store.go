@@ -184,9 +184,9 @@ func check(path string, info fs.FileInfo, version int) error {
 	return ours(int64(binary.BigEndian.Uint32(h[68:])), int64(binary.BigEndian.Uint32(h[60:])), version)
 }
 
-// ours returns nil if this version of sqlite3perf can use a database as a store, and otherwise an
-// error. id is the application_id of the database, version its user_version, and newest the newest
-// version that this program knows.
+// ours returns nil if this version of sqlite3perf can use a database as a store, and otherwise an error. The
+// parameter "id" is the application_id of the database, "version" is its user_version, and "newest" is the
+// newest version that this program knows.
 func ours(id, version int64, newest int) error {
 	switch {
 	case id != ApplicationID:

@@ -272,7 +272,7 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	var fresh []*ruling
 	var family []*stats.Test
 	for i := range claims {
-		in.found = map[int]bool{} // claim.over may call in.find
+		in.found = map[int]bool{} // the function claim.over may call in.find, which adds the IDs of cases to this map
 		made := claims[i].over(in)
 		for j := range made {
 			if before != nil && before[i][j].Verdict != report.CannotBeTold {

@@ -79,8 +79,8 @@ type Mark struct {
 	Words string `json:"words"`
 }
 
-// Of returns a cell's figure as a series with one point. sum is the summary of the figures of the
-// cell's samples.
+// Of returns a cell's figure as a series with one point. The parameter "sum" is the summary of the figures of
+// the cell's samples.
 func Of(run *result.Run, t *stats.Table, c *stats.Cell, sum stats.Summary, unit, of string) *Trend {
 	p := Point{Run: run.ID, Started: run.Started, Case: c.Case.ID, Figure: Figure{N: sum.N, Median: sum.Median}, Tool: run.Version}
 	if i := sum.Interval; i != nil {

@@ -208,8 +208,8 @@ func deepest(e *jsonschema.ValidationError) string {
 	return words
 }
 
-// refuses returns a check that the worker answers line with a failure of code protocol, and
-// exits with status 0.
+// refuses returns a check that the worker answers the request in the parameter "line" with a failure that has
+// the code "protocol", and then exits with status 0.
 func refuses(line string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		h, err := s.ask(ctx, []byte(line), nil)

@@ -121,8 +121,8 @@ func readsCount(dir string) (bool, error) {
 }
 
 // tellsChange checks that the worker reports a setting that SQL has changed although the workload declares no
-// change. Because of this report, the lab refuses the trial. The change is in the phase with this name, or in
-// the schema if phase is "".
+// change. Because of this report, the lab refuses the trial. The change is in the phase that the parameter
+// "phase" names, or in the schema if it is "".
 func tellsChange(phase, text string) func(context.Context, *Subject) error {
 	after := "the schema"
 	if phase != "" {

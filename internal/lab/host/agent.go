@@ -186,7 +186,7 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	return nil, fmt.Errorf("unknown method %q", r.Method)
 }
 
-// with decodes the parameters of a request and passes them to the function "do".
+// The function "with" decodes the parameters of a request and passes them to the function "do".
 func with[T any](r request, do func(T) (any, error)) (any, error) {
 	var v T
 	if err := json.Unmarshal(r.Params, &v); err != nil {
@@ -243,7 +243,7 @@ func databases(given string) (string, error) {
 	return given, nil
 }
 
-// prepare finds or builds the workers of the cases in list.
+// prepare finds or builds the workers of the given cases.
 func (a *Agent) prepare(ctx context.Context, id int, list []wireCase) ([]preparation, error) {
 	a.cases = map[int]*lab.Case{}
 	var cases []*lab.Case

@@ -28,7 +28,7 @@ type Seen struct {
 	// the worker reported for earlier phases.
 	Possible time.Duration
 
-	Between time.Duration // time from the worker's answer of type phase to its answer of type sample
+	Between time.Duration // time from the worker's answer of type "phase" to its answer of type "sample"
 	Cores   int           // number of CPU cores that the worker may use
 }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Expectation has the counts and results of a phase that the lab can compute from the plan and the
-// generators. A trial fails if its phase has different ones. The lab cannot compute other results; for them,
-// package stats checks that all drivers have the same.
+// Expectation has the counts and results of a phase that the lab can compute from the plan and the generators.
+// If a phase has other counts or results, its trial fails. The lab cannot compute all results. For the rest,
+// package stats checks that all drivers have the same results.
 type Expectation struct {
 	Operations int64   // number of operations; -1: not known
 	Executions []int64 // number of executions of each operation of a mix; nil: not known

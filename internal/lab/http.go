@@ -52,7 +52,7 @@ const (
 
 // ceiling is the rate that the load generator reaches with a server that does nothing.
 type ceiling struct {
-	perSecond float64   // requests per second: the maximum of recent
+	perSecond float64   // requests per second: the maximum of the field "recent"
 	recent    []float64 // rates of the last measurements, oldest first
 	until     time.Time // after this time the ceiling is measured again
 }

@@ -92,9 +92,9 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	return all, nil
 }
 
-// withToday sets the field Today of the cases in the parameter "grid" that have the workload's own settings,
-// and returns these cases. If none has the workload's own settings, withToday adds such a case at the front. If
-// the user gave several values for a setting, the workload's own value is used. m has only one workload.
+// withToday sets the field Today of the cases in the parameter "grid" that have the workload's own settings. If
+// such a case is missing for a driver, withToday adds it at the front. It returns all these cases. If the user
+// gave several values for a setting, the workload's own value is used. m has only one workload.
 func (m *Matrix) withToday(grid []*Case, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}

@@ -32,7 +32,7 @@ type Case struct {
 	Source      *workload.Workload // workload from which Plan was made
 	Plan        *plan.Plan
 	Expect      map[string]Expectation // what each phase must do and return, by name of the phase
-	Unavailable *protocol.Reason       // why the worker is missing or cannot run the case; nil: it can
+	Unavailable *protocol.Reason       // why the worker is missing or cannot run the case; nil if it can run the case
 	Beforehand  []result.Warning       // warnings that are known before the first trial
 	Once        bool                   // one trial is enough, whatever the schedule says
 
@@ -351,7 +351,7 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	if s["cold_caches"] == "on" && s["mode"] == "memory" {
 		return errors.New("setting cold_caches=on: a database in memory has no files whose caches could be dropped: leave one of them out")
 	}
-	atOnce, kept, keptInMix := 1, 1, 0 // numbers of connections
+	atOnce, kept, keptInMix := 1, 1, 0 // numbers of connections: used at the same time; kept by one client each; kept by one client each in a mix
 	for i := range p.Phases {
 		if q := p.Phases[i].Query; q != nil {
 			atOnce, kept = max(atOnce, q.Clients), max(kept, q.Clients)

@@ -164,7 +164,7 @@ func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 		l.failed[c.ID] = true
 		t := &result.Trial{Case: c.ID, Started: l.Now().UTC(), Status: result.Unavailable, Reason: c.Unavailable}
 		if c.Unavailable.Code == protocol.CodeFeature {
-			t.Status = result.Failed // a trial would fail, too
+			t.Status = result.Failed // not result.Unavailable, because there is a worker, and its trial would fail
 		}
 		if err := l.record(ctx, t); err != nil {
 			return err

@@ -341,7 +341,7 @@ func (c *sampleCheck) checksum() {
 func (c *sampleCheck) time() {
 	wall := within(time.Duration(c.said.WallNS), clockSlack, clockShare)
 	clients, least, due := int64(1), time.Duration(0), ""
-	closed := true // each client begins an operation when its last one has ended
+	closed := true // closed loop: each client begins an operation when its previous operation has ended
 	switch m, q := c.phase.Mix, c.phase.Query; {
 	case c.phase.Replay != nil:
 		r := c.phase.Replay

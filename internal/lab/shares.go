@@ -31,7 +31,7 @@ type others struct {
 	phase  string
 	parts  []*part
 	begin  chan struct{}        // closed when all processes may begin the mix
-	failed atomic.Pointer[part] // the first of these processes that failed
+	failed atomic.Pointer[part] // the first of the further processes that failed
 	over   atomic.Bool          // whether the first process ended by itself, so that failures of further processes do not count
 	ended  bool                 // whether all further processes have ended without errors
 }
@@ -43,7 +43,7 @@ type part struct {
 	others     *others
 	session    *session
 
-	prepared, shared chan struct{} // each is closed when the worker sends the answer of this name
+	prepared, shared chan struct{} // closed when the worker sends the answer of type "prepared" or "shared"
 	stop             chan struct{} // closed when the worker may end
 	ended            chan struct{} // closed when the process has ended
 	said             *protocol.Sample

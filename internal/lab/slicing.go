@@ -63,7 +63,7 @@ func (p *Processes) divide(c *Case) division {
 		return d
 	}
 	once, again := 0.0, 0.0          // time of phases that are measured once, and of phases that can be repeated
-	repeated := map[string]float64{} // time of one execution
+	repeated := map[string]float64{} // time of one execution of each phase that can be repeated, by name of the phase
 	for i := range c.Plan.Phases {
 		ph := &c.Plan.Phases[i]
 		wall, each := middle(at.phases[ph.Name])

@@ -284,7 +284,7 @@ func (t inTable) keeps(c *plan.Column) bool {
 	case driver.Blob:
 		return true
 	}
-	return t.affinity != "TEXT" && t.affinity != "REAL" // int, bool and time
+	return t.affinity != "TEXT" && t.affinity != "REAL" // the other types are int, bool and time
 }
 
 // tables returns the number of rows and the checksum that the generators produce for each

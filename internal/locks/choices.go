@@ -63,7 +63,7 @@ func (c LockChoice) parts() [5][2]string {
 	return [5][2]string{{"cache", c.Cache}, {"journal_mode", c.JournalMode}, {"txlock", c.TxLock}, {"busy_timeout", c.BusyTimeout}, {changedPool, c.Pool()}}
 }
 
-// Changes returns the settings that differ between c and to.
+// Changes returns the settings in which c differs from the parameter "to".
 func (c LockChoice) Changes(to LockChoice) (list []LockChange) {
 	theirs := to.parts()
 	for i, p := range c.parts() {

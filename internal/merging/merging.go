@@ -95,7 +95,7 @@ func (r *Report) add(ctx context.Context, name string, told func(name string, do
 	defer scratch.Remove()
 	copied, err := snapshot.Take(ctx, name, scratch.Dir)
 	if err != nil {
-		return cmp.Or(errors.Unwrap(err), err), nil // without the store's name, which the report prints anyway
+		return cmp.Or(errors.Unwrap(err), err), nil // the error without the store's name, because the report prints the name anyway
 	}
 	defer copied.Close()
 	from, err := store.OpenForeign(ctx, copied.File(), name)

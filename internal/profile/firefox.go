@@ -151,7 +151,7 @@ func firefoxOf(p *Profiled) columns {
 		visible = append(visible, i)
 	}
 	alone := *p
-	alone.Files = nil // they are in the same directory as this file
+	alone.Files = nil // don't list the files, because they are in the same directory as this file
 	facts := document.Map(profileFacts(&alone), func(it document.Item) columns {
 		return columns{"label": it.Label, "format": "string", "value": it.Text}
 	})

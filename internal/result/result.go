@@ -246,7 +246,7 @@ type Trial struct {
 
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	Proof    *protocol.Proof  `json:"proof,omitempty"`
-	ReadBack *ReadBack        `json:"read_back,omitempty"` // if the trial was refused because of settings that connections read back after it had begun, these settings; otherwise, and in older runs, nil
+	ReadBack *ReadBack        `json:"read_back,omitempty"` // settings that connections read back during the trial, if the trial was refused because of them; otherwise, and in older runs, nil
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
 

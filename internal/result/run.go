@@ -70,7 +70,7 @@ type Run struct {
 // Resumption describes how a run was resumed, after it was interrupted or after trials had failed.
 type Resumption struct {
 	At      time.Time `json:"at"`
-	PauseNS int64     `json:"pause_ns"` // time from the end of the last earlier trial, or of the run if that is later, to At
+	PauseNS int64     `json:"pause_ns"` // time until At, from the end of the last earlier trial or, if that is later, from the end of the run
 }
 
 // Drivers lists the drivers of the run, in the order in which the user named them.

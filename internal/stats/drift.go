@@ -23,7 +23,7 @@ func (c *Comparison) Drift(reference string) (ratio float64, ok bool) {
 		return 0, false
 	}
 	of := map[string][]float64{} // logarithms of ratios by driver
-	clear := map[string]bool{}   // drivers with a ratio that one comparison alone would call slower or faster
+	clear := map[string]bool{}   // drivers with a ratio that would be called slower or faster if it were the only comparison
 	for _, x := range c.Cells {
 		if d := x.First.Case.Driver; x.Measured() && d == x.Second.Case.Driver && !x.TooShort() && x.Ratio.Median > 0 {
 			of[d], clear[d] = append(of[d], math.Log(x.Ratio.Median)), clear[d] || x.P < Alpha

@@ -107,8 +107,8 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 // these ratios, and they use only rounds in which all cells were measured.
 const summaryFactor = 2
 
-// typicalPart is the part of the precision that half of the figures should reach. Otherwise most
-// figures of a run would be hardly more precise than the least precise ones.
+// typicalPart is a fraction of the requested precision. Half of the figures should be as precise as this
+// fraction. Otherwise most figures of a run would be hardly more precise than the least precise figures.
 const typicalPart = 0.6
 
 // settled returns how many of the figures are precise enough; see [Figure.Settled].

@@ -58,9 +58,9 @@ func per(over, under key) operand { return operand{{over, &under}} }
 
 // The margins of claims that do not state a bound.
 const (
-	margin = 0.25 // for "about twice"
-	equal  = 0.10 // for "equal"
-	same   = 0.05 // for [alike]
+	margin = 0.25 // for claims that say "about twice"
+	equal  = 0.10 // for claims that say "equal"
+	same   = 0.05 // for the function [alike]
 )
 
 // alike reports whether the two sides of a ratio are nearly equal: whether its whole interval is
@@ -261,8 +261,8 @@ func toldApart(c *report.Comparison) bool { return c.Test != nil && c.Test.Signi
 type ruling struct {
 	report.Comparison
 	count bool
-	cases map[int]bool // IDs of the cases whose samples it uses
-	needs need         // which further rounds may decide it, if it is undecided
+	cases map[int]bool // IDs of the cases whose samples the comparison uses
+	needs need         // which further rounds may decide the comparison, if it is undecided
 }
 
 // rule evaluates the comparisons of all claims together, because their p-values are corrected together. The

@@ -267,7 +267,7 @@ func insertTables(c *cells) []report.StudyTable {
 		c.verificationTable(published),
 		c.besideTable().StudyTable,
 	}
-	for _, i := range []int{0, 4} { // the tables for large batches
+	for _, i := range []int{0, 4} { // indexes of the tables for large batches
 		if slices.ContainsFunc(c.drivers, func(d string) bool { return sameDriver("bvinc", d) }) {
 			tables[i].Notes = append(tables[i].Notes, insertFewParameters)
 		}

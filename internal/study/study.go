@@ -139,7 +139,7 @@ type plan struct {
 	asPublished bool
 	drivers     []build.Ref
 	seed        uint64
-	fewer       bool  // use leg.fewer
+	fewer       bool  // use the values in leg.fewer
 	time        int64 // length of phases of fixed duration in milliseconds; 0 for the length in the workload
 }
 

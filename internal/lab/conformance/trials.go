@@ -128,7 +128,7 @@ type answer struct {
 	Checksum   string           `json:"checksum"`
 	Operations map[string]int64 `json:"operations,omitempty"`  // for a mix: how often each operation was executed
 	EndedEarly map[string]int64 `json:"ended_early,omitempty"` // for a mix with one client: how often each operation ended early
-	Results    map[string]int64 `json:"results,omitempty"`     // for a mix with one client: number of errors that are results, by SQLite's name
+	Results    map[string]int64 `json:"results,omitempty"`     // for a mix with one client: number of errors that count as results, by SQLite's name of the error
 }
 
 // answersJSON has the answers of the Go engine. A test checks that the engine still gives them.

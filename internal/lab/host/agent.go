@@ -30,7 +30,7 @@ type Agent struct {
 	// DirectoryPrefix is the prefix of the name of the agent's directory for databases.
 	DirectoryPrefix string
 
-	quiet   time.Duration // the agent ends if it receives nothing for this long; 0: Silence
+	quiet   time.Duration // the agent ends if it receives nothing for this long; 0 means the constant Silence
 	out     sync.Mutex
 	replies *json.Encoder
 	over    <-chan struct{} // closed when the connection to the other machine has ended
@@ -168,7 +168,7 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	case methodInUse:
 		return with(r, func(given string) (any, error) {
 			dir, err := databases(given)
-			return err == nil && process.InUse(dir, a.DirectoryPrefix), nil // if databases failed, methodOpen reports the error
+			return err == nil && process.InUse(dir, a.DirectoryPrefix), nil // if the function "databases" failed, the method methodOpen reports the error
 		})
 	case methodPrepare:
 		return with(r, func(list []wireCase) (any, error) { return a.prepare(ctx, r.ID, list) })
@@ -196,7 +196,7 @@ func with[T any](r request, do func(T) (any, error)) (any, error) {
 }
 
 func (a *Agent) open(p Place) (any, error) {
-	source, err := build.Unpacked() // not a clone's sources: a clone at the same path on this machine may have another version
+	source, err := build.Unpacked() // the sources in this executable; a clone at the same path on this machine may have another version
 	if err != nil {
 		return nil, err
 	}

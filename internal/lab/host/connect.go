@@ -28,7 +28,7 @@ type Machine struct {
 	asked   int
 	replies chan reply
 	over    chan struct{} // closed when the agent has ended
-	ended   error         // why the agent ended; set before over is closed
+	ended   error         // why the agent ended; set before the channel "over" is closed
 	close   sync.Once
 
 	mu      sync.Mutex

@@ -25,7 +25,7 @@ func LockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 func flock(f *os.File, how int) error {
 	for {
 		err := unix.Flock(int(f.Fd()), how)
-		if err != unix.EINTR { //nolint:errorlint // as the system returns it
+		if err != unix.EINTR { //nolint:errorlint // Flock returns the bare error number
 			return err
 		}
 	}

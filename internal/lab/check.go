@@ -49,10 +49,11 @@ const (
 	clockShare = 0.01
 
 	// The lab compares a worker's time with the time that it observed itself. It doubts the worker's time if
-	// that is longer by more than doubtAfter plus the fraction doubtShare of the observed time.
+	// this time exceeds the observed time by more than doubtAfter plus the fraction doubtShare of the observed
+	// time.
 	doubtAfter = 100 * time.Millisecond
 	doubtShare = 0.05
-
+ // unlikely limits the difference between an operation's number of executions and the number that its weight predicts, in standard deviations.
 	// unlikely is how many standard deviations an operation's number of executions may
 	// differ from the number that its weight predicts.
 	unlikely = 8

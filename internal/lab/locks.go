@@ -126,9 +126,8 @@ func spelledOut(s driver.Settings) driver.Settings {
 	return driver.Settings{"txlock": "deferred", "pool_readers": "0", "write_mutex": "off"}.With(s)
 }
 
-// sharesCache reports whether the workload makes connections share a cache although only a database in
-// memory needs a shared cache. It returns false for a database in memory, and if the user gave the setting
-// cache.
+// sharesCache reports whether the workload makes connections share a cache although only a database in memory
+// needs a shared cache. It returns false for a database in memory, and if the user gave the setting "cache".
 func (m *Matrix) sharesCache(w *workload.Workload) bool {
 	_, given := m.Settings["cache"]
 	memory := w.Settings["mode"] == "memory" || slices.Contains(m.Settings["mode"], "memory")

@@ -56,8 +56,8 @@ type Matrix struct {
 	// variant for all workloads. This variant has the features that any of the workloads needs.
 	Sides bool
 
-	// Computing, if not nil, is called while the lab hashes the rows that a workload must
-	// return or leave in the database. The first call has done = 0.
+	// Computing, if not nil, is called while the lab hashes the rows that a workload must return or leave in
+	// the database. In the first call, the argument "done" is 0.
 	Computing func(workload string, done, total int64)
 }
 
@@ -341,9 +341,9 @@ func parameterHint(name string, workloads []*workload.Workload) string {
 	return cmp.Or(driver.DidYouMean(name, names), strings.Join(words, "; "), "they have none")
 }
 
-// poolSize sets pool_size to the largest number of clients in the plan, unless it is set
-// already. It returns an error if the settings do not suit the plan: for example, clients
-// that each keep a connection could wait for one forever.
+// poolSize sets pool_size to the largest number of clients in the plan, unless it is set already. It returns an
+// error if the settings do not suit the plan. For example, if each client keeps a connection, and the pool has
+// too few, a client could wait forever.
 func poolSize(s driver.Settings, p *plan.Plan) error {
 	if err := severalProcesses(s, p); err != nil {
 		return err

@@ -33,8 +33,8 @@ type LockRemedy struct {
 	// Price is nil if nothing can be compared, or if the rate of operations is fixed.
 	Price *stats.Summary `json:"price,omitempty"`
 
-	// Others is the same ratio for the kinds of operations that did not fail without the change. It
-	// is nil if there are no such kinds.
+	// Others is like Price, but for the kinds of operations that did not fail without the change. It is nil if
+	// there are no such kinds.
 	Others *stats.Summary `json:"others,omitempty"`
 
 	Choice LockChoice `json:"choice"` // the settings after the change

@@ -43,8 +43,8 @@ type Test struct {
 	family float64 // P was corrected for at most this number of comparisons
 }
 
-// CompareRatios tests whether ratios, one from each round, differ from 1. The result's Adjusted
-// equals its P until it is corrected together with other comparisons.
+// CompareRatios tests whether ratios, one from each round, differ from 1. In the result, Adjusted equals P
+// until the comparison is corrected together with others.
 func CompareRatios(ratios []float64) Test {
 	d := logs(ratios)
 	p, sign := signedRank(d)

@@ -210,9 +210,9 @@ func (t *Table) rank() {
 	}
 }
 
-// floorOf returns the index of the case whose driver is the floor. If no driver has exactly that
-// name, it returns the index of the first case whose driver is a version of the floor. It returns
-// -1 if there is none.
+// floorOf returns the index of the case whose driver has the name in the parameter "floor". If there is no such
+// case, it returns the index of the first case whose driver is a version of the named driver. It returns -1 if
+// there is none of these either.
 func floorOf(cases []*result.Case, floor string) int {
 	best := -1
 	for i, c := range cases {

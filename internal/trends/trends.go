@@ -99,8 +99,8 @@ func (t *Trend) key() string {
 	return fmt.Sprintf("%q %q %q %q %v %q %q %s", t.Workload, t.Phase, t.SHA256, t.Scale, t.Parameters, t.Settings, t.Driver, t.Unit)
 }
 
-// Series joins figures, the oldest first, to series of the same machine and kind. It returns the
-// series with the newest runs, at most as many as the parameter "most" says, and the number of
+// Series joins figures of the same machine and kind to series. The figures must be sorted, the oldest first. It
+// returns the series with the newest runs, at most as many as the parameter "most" says, and the number of
 // series that it leaves out.
 func Series(figures []Trend, most int) (list []Trend, more int) {
 	byKey := map[string][]*Trend{}

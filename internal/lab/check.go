@@ -53,9 +53,9 @@ const (
 	// time.
 	doubtAfter = 100 * time.Millisecond
 	doubtShare = 0.05
- // unlikely limits the difference between an operation's number of executions and the number that its weight predicts, in standard deviations.
-	// unlikely is how many standard deviations an operation's number of executions may
-	// differ from the number that its weight predicts.
+
+	// unlikely limits the difference between an operation's number of executions and the number that its weight
+	// predicts, in standard deviations.
 	unlikely = 8
 )
 

@@ -30,7 +30,7 @@ const (
 	// requests are sent one after another.
 	maxVerified = 1000
 
-	// nearCeiling is a fraction of the ceiling (see the type ceiling). If a rate is above that fraction, the
+	// nearCeiling is a fraction of the ceiling (see the type "ceiling"). If a rate is above that fraction, the
 	// load generator limits the rate as much as the server does.
 	nearCeiling = 0.8
 

@@ -210,7 +210,7 @@ const (
 	fromLibrary  = "library"  // value when the database was opened, because nobody set it
 )
 
-// The constant nothing is the word that messages show for a setting without a value.
+// The constant "nothing" is the word that messages show for a setting without a value.
 const nothing = "nothing"
 
 func (c change) String() string {

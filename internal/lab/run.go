@@ -49,8 +49,8 @@ type Progress interface {
 	// plan passed last.
 	Planned(p Plan)
 
-	// Trial is called after each trial. left is the estimated remaining time; it is 0 until
-	// the first round has shown how long trials take.
+	// Trial is called after each trial. The parameter "left" is the estimated remaining time. It is 0 until the
+	// first round has shown how long trials take.
 	Trial(round, rounds, done, total int, left time.Duration, c *Case, t *result.Trial)
 }
 
@@ -60,8 +60,8 @@ type Schedule struct {
 	Time   time.Duration // after MinRounds rounds, a round that would end later than this is not started
 
 	// Settled, if not nil, is called after each round. It returns the IDs of the cases that need no further
-	// trials. If judged is false, Settled has not decided after this round, and the IDs that it returned
-	// earlier remain valid.
+	// trials. If the result "judged" is false, Settled has not decided after this round, and the IDs that it
+	// returned earlier remain valid.
 	Settled func(run *result.Run, round int) (ids []int, judged bool)
 }
 

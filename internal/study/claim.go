@@ -22,9 +22,9 @@ func fixed(list ...comparison) func(*cells) []comparison {
 	return func(*cells) []comparison { return list }
 }
 
-// comparison states that a figure is between atLeast and atMost. The figure is the median of x / y
-// over the rounds. If y is nil, it is the median of x. If count is true, it is the sum of x over
-// the rounds. The function [decide] decides from a run's figures whether the comparison holds.
+// comparison states that a figure is between atLeast and atMost. The figure is the median of x / y over the
+// rounds. If y is nil, it is the median of x. If the field "count" is true, it is the sum of x over the rounds.
+// The function [decide] decides from a run's figures whether the comparison holds.
 type comparison struct {
 	what    string
 	m       measure

@@ -116,8 +116,8 @@ func expectedOfQuery(gen *plan.Gen, p *plan.Plan, q *plan.Query, tell func(done,
 	return e, nil
 }
 
-// executions counts how often each operation of a mix with a fixed count is chosen by the seed.
-// It returns nil if the count exceeds maxChosen.
+// executions counts how often each operation of a mix with a fixed count is chosen. The generator's seed
+// determines these choices. executions returns nil if the count exceeds maxChosen.
 func executions(gen *plan.Gen, p *plan.Phase) []int64 {
 	if p.Mix.Count > maxChosen {
 		return nil

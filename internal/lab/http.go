@@ -150,7 +150,7 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	return driver.Cell{Int: n, Bool: n != 0, Time: time.UnixMilli(n)} // the reader uses the field that fits the column's type
 }
 
-// listening handles the worker's answer of type listening: its server accepts connections. It verifies the
+// listening handles the worker's answer of type "listening": its server accepts connections. It verifies the
 // server's first answers and then orders the worker to begin the phase.
 func (s *session) listening(a *protocol.Response) error {
 	if s.next == 0 || s.current().HTTP == nil || a.Phase != s.phase || a.Address == "" {
@@ -207,8 +207,8 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 	return "", "", nil
 }
 
-// begun handles the worker's answer of type begun: it sends the load to the server, and then orders the worker
-// to stop.
+// begun handles the worker's answer of type "begun": it sends the load to the server, and then orders the
+// worker to stop.
 func (s *session) begun() error {
 	if s.traffic == nil || s.traffic.outcome != nil {
 		return s.broken("the worker answered %q to no order to begin", protocol.TypeBegun)
@@ -238,7 +238,7 @@ func (s *session) order(typ string) {
 	s.worker.Send(protocol.Request{Type: typ, Protocol: protocol.Version})
 }
 
-// served handles the worker's answer of type served: it makes the sample of an http phase from the
+// served handles the worker's answer of type "served": it makes the sample of an http phase from the
 // measurements of the server and of the load generator, or fails the trial.
 func (s *session) served(said *protocol.Sample) error {
 	t := s.traffic

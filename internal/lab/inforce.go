@@ -16,8 +16,9 @@ import (
 // afterSchema is the name, in messages, of the SQL that runs before the first phase.
 const afterSchema = "the schema"
 
-// readBack is called when the worker has sent an answer of type typ. It fails the trial if the worker should
-// first have reported something else: the settings, the inserted tables or the loaded database.
+// readBack is called when the worker has sent an answer. The parameter "typ" is the type of this answer.
+// readBack fails the trial if the worker should first have reported something else: the settings, the inserted
+// tables or the loaded database.
 func (s *session) readBack(typ string) error {
 	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
 		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)

@@ -42,8 +42,9 @@ type pace struct {
 	outside map[int]float64              // shortest time of a trial outside its measured phases, in ns, by ID of the case
 }
 
-// phasePace has the wall time of a phase, its time per operation, and its number of rows. For a query that
-// is executed once, fetch is the time from its first row to its end, or 0 if that is not known. Times are in ns.
+// phasePace has the wall time of a phase, its time per operation, and its number of rows. For a query that is
+// executed once, the field "fetch" is the time from the query's first row to its end, or 0 if that is not
+// known. Times are in ns.
 type phasePace struct{ wall, each, rows, fetch float64 }
 
 // division has the sizes of slices, in operations, and the numbers of repetitions, by name of the phase.

@@ -302,9 +302,10 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 	c.MemoryBytes = max(c.MemoryBytes, int64(stats.Summarize(memory).Median))
 }
 
-// speed has the figures by which the speed of drivers is judged. The keys of points and medians are names of
-// drivers. A driver has one point for each round: its figure over all tables of the run. If the run has no such
-// figures and only one table (the figures of one phase), the points are the driver's times in this table.
+// speed has the figures by which the speed of drivers is judged. The keys of the maps "points" and "medians"
+// are names of drivers. A driver has one point for each round: its figure over all tables of the run. If the
+// run has no such figures and only one table (the figures of one phase), the points are the driver's times in
+// this table.
 type speed struct {
 	cells   []stats.TableName
 	points  map[string][]stats.Point

@@ -23,9 +23,9 @@ type Forecast struct {
 	Budget time.Duration                                       // time for trials beyond the first of each workload
 	Now    func() time.Time
 
-	// Begins is called with a case before the first trial. If the case replays a long recording, events is
-	// the number of events in the recording, and tried is how many of them the trial replays. Otherwise both
-	// are 0.
+	// Begins is called with a case before the first trial. If the case replays a long recording, the argument
+	// "events" is the number of events in the recording, and "tried" is how many of them the trial replays.
+	// Otherwise both are 0.
 	Begins func(c *Case, tried, events int)
 
 	Round time.Duration // estimated time of a round

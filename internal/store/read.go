@@ -181,8 +181,8 @@ func (p *parts) addTrial(id, caseID int64, t result.Trial) error {
 	return checkTrial(id, caseID, &t)
 }
 
-// trial returns the trial with the given ID. If there is none, it returns nil, and counts one more
-// row of the table that is left out.
+// trial returns the trial with the given ID. If there is none, it returns nil, and counts one more row of the
+// given table as left out.
 func (p *parts) trial(id int64, table string) *result.Trial {
 	if at, ok := p.trials[id]; ok {
 		return &p.run.Trials[at]

@@ -28,7 +28,7 @@ type Seen struct {
 	// the worker reported for earlier phases.
 	Possible time.Duration
 
-	Between time.Duration // time from the worker's answer of type phase to its answer of type sample
+	Between time.Duration // time from the worker's answer of type "phase" to its answer of type "sample"
 	Cores   int           // number of CPU cores that the worker may use
 }
 
@@ -49,12 +49,13 @@ const (
 	clockShare = 0.01
 
 	// The lab compares a worker's time with the time that it observed itself. It doubts the worker's time if
-	// that is longer by more than doubtAfter plus the fraction doubtShare of the observed time.
+	// this time exceeds the observed time by more than doubtAfter plus the fraction doubtShare of the observed
+	// time.
 	doubtAfter = 100 * time.Millisecond
 	doubtShare = 0.05
 
-	// unlikely is how many standard deviations an operation's number of executions may
-	// differ from the number that its weight predicts.
+	// unlikely limits the difference between an operation's number of executions and the number that its weight
+	// predicts, in standard deviations.
 	unlikely = 8
 )
 
@@ -99,8 +100,8 @@ func (c *check) natural(key string, v int64) {
 	}
 }
 
-// part adds a fault if v is below 0 or greater than all. v is the size of a part, and all is the size of the
-// whole set. The parameter "words" describes the whole set in the message.
+// part adds a fault if v is below 0 or greater than the parameter "all". v is the size of a part, and "all" is
+// the size of the whole set. The parameter "words" describes the whole set in the message.
 func (c *check) part(key string, v, all int64, words string) {
 	if v < 0 || v > max(all, 0) {
 		c.protocol(key, "is %d: want at most %d, %s", v, all, words)

@@ -73,7 +73,7 @@ func (l *Laboratory) more(round int, ends time.Time) int {
 	return more
 }
 
-// plan predicts the size of the run when the given round is complete.
+// plan predicts the size of the run. The parameter "round" is the number of complete rounds.
 func (l *Laboratory) plan(round int) Plan {
 	active := l.active()
 	p := Plan{Cases: len(active), Schedule: l.Schedule, Trials: l.trials}
@@ -118,8 +118,9 @@ func (c *Case) Lasts() (sum time.Duration) {
 	return sum
 }
 
-// Beginning returns a copy of the case in which replays without a speed have only the first events of their
-// recordings. It also returns the total number of events of these recordings.
+// Beginning returns a copy of the case for a shorter trial. In the copy, a replay without a speed has only the
+// first events of its recording; the parameter "events" says how many. Beginning also returns the total number
+// of events of these recordings.
 func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	next := *c
 	if c.Plan == nil {
@@ -168,7 +169,7 @@ func (l *Laboratory) perRound() time.Duration {
 	return sum
 }
 
-// mean returns the mean of the times in list, or 0 if list is empty.
+// mean returns the mean of the times, or 0 if there are none.
 func mean(list []time.Duration) time.Duration {
 	sum := time.Duration(0)
 	for _, d := range list {

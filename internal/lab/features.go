@@ -57,9 +57,9 @@ func (p *Processes) probe(ctx context.Context, ref build.Ref, executable string,
 	return p.Trial(ctx, c, 1)
 }
 
-// lacking checks whether a trial failed because of a missing feature. If so, it adds the feature's name to
-// the reason, and says how the driver's user can get the feature. If the driver does not say how, it adds
-// hint.
+// lacking checks whether a trial failed because of a missing feature. If so, it adds the feature's name to the
+// reason, and says how the driver's user can get the feature. If the driver does not say how, it adds the text
+// in the parameter "hint".
 func lacking(r *protocol.Reason, ref build.Ref, hint string) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {

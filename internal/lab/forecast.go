@@ -18,14 +18,14 @@ const (
 
 // A Forecast estimates how long cases take, before anything is measured.
 type Forecast struct {
-	Try    func(context.Context, *Case) (*result.Trial, error) // runs a trial that does not count; nil if that is not possible
+	Try    func(context.Context, *Case) (*result.Trial, error) // runs a trial whose measurements are not kept; nil if no trial can be run
 	All    bool                                                // try every workload, not only long recordings
 	Budget time.Duration                                       // time for trials beyond the first of each workload
 	Now    func() time.Time
 
-	// Begins is called with a case before the first trial. If the case replays a long recording, events is
-	// the number of events in the recording, and tried is how many of them the trial replays. Otherwise both
-	// are 0.
+	// Begins is called with a case before the first trial. If the case replays a long recording, the argument
+	// "events" is the number of events in the recording, and "tried" is how many of them the trial replays.
+	// Otherwise both are 0.
 	Begins func(c *Case, tried, events int)
 
 	Round time.Duration // estimated time of a round
@@ -35,7 +35,7 @@ type Forecast struct {
 	Takes   time.Duration // estimated time of a trial of Longest
 
 	above  map[string]time.Duration   // by workload and driver: time of a trial without its phases of fixed duration
-	known  map[string][]time.Duration // values of above, by workload
+	known  map[string][]time.Duration // values of the field "above", by workload
 	failed map[*Case]bool             // cases whose trial failed
 	begun  map[string]bool            // workloads for which a case was tried
 }

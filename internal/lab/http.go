@@ -30,7 +30,7 @@ const (
 	// requests are sent one after another.
 	maxVerified = 1000
 
-	// nearCeiling is a fraction of the ceiling (see the type ceiling). If a rate is above that fraction, the
+	// nearCeiling is a fraction of the ceiling (see the type "ceiling"). If a rate is above that fraction, the
 	// load generator limits the rate as much as the server does.
 	nearCeiling = 0.8
 
@@ -52,7 +52,7 @@ const (
 
 // ceiling is the rate that the load generator reaches with a server that does nothing.
 type ceiling struct {
-	perSecond float64   // requests per second: the maximum of recent
+	perSecond float64   // requests per second: the maximum of the field "recent"
 	recent    []float64 // rates of the last measurements, oldest first
 	until     time.Time // after this time the ceiling is measured again
 }
@@ -147,10 +147,10 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 		return driver.Cell{Text: c.Text(r)}
 	}
 	n := c.Ints[r]
-	return driver.Cell{Int: n, Bool: n != 0, Time: time.UnixMilli(n)} // readers take the one of the column's type
+	return driver.Cell{Int: n, Bool: n != 0, Time: time.UnixMilli(n)} // the reader uses the field that fits the column's type
 }
 
-// listening handles the worker's answer of type listening: its server accepts connections. It verifies the
+// listening handles the worker's answer of type "listening": its server accepts connections. It verifies the
 // server's first answers and then orders the worker to begin the phase.
 func (s *session) listening(a *protocol.Response) error {
 	if s.next == 0 || s.current().HTTP == nil || a.Phase != s.phase || a.Address == "" {
@@ -167,7 +167,7 @@ func (s *session) listening(a *protocol.Response) error {
 	}}
 	status, code, err := t.verify(s.ctx)
 	if s.ctx.Err() != nil {
-		return errEnough // the cause of the context says why it ended
+		return errEnough // the trial has ended; the cause of s.ctx says why
 	}
 	if err != nil {
 		return s.failed(status, code, "before the load: %v", err)
@@ -207,8 +207,8 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 	return "", "", nil
 }
 
-// begun handles the worker's answer of type begun: it sends the load to the server, and then orders the worker
-// to stop.
+// begun handles the worker's answer of type "begun": it sends the load to the server, and then orders the
+// worker to stop.
 func (s *session) begun() error {
 	if s.traffic == nil || s.traffic.outcome != nil {
 		return s.broken("the worker answered %q to no order to begin", protocol.TypeBegun)
@@ -238,7 +238,7 @@ func (s *session) order(typ string) {
 	s.worker.Send(protocol.Request{Type: typ, Protocol: protocol.Version})
 }
 
-// served handles the worker's answer of type served: it makes the sample of an http phase from the
+// served handles the worker's answer of type "served": it makes the sample of an http phase from the
 // measurements of the server and of the load generator, or fails the trial.
 func (s *session) served(said *protocol.Sample) error {
 	t := s.traffic
@@ -252,7 +252,8 @@ func (s *session) served(said *protocol.Sample) error {
 	s.traffic = nil
 	m, doubts, faults := CheckServed(p, said, t.outcome, runtime.NumCPU())
 	o, h := t.outcome, t.def
-	// m.Errors are the errors caused by locks, which the server counted by SQLite's code.
+	// m.Errors has the errors that the server got because of locks, with a count for each of SQLite's error
+	// codes.
 	var locked int64
 	for _, e := range m.Errors {
 		locked += e.Count

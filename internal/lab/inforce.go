@@ -16,8 +16,9 @@ import (
 // afterSchema is the name, in messages, of the SQL that runs before the first phase.
 const afterSchema = "the schema"
 
-// readBack is called when the worker has sent an answer of type typ. It fails the trial if the worker should
-// first have reported something else: the settings, the inserted tables or the loaded database.
+// readBack is called when the worker has sent an answer. The parameter "typ" is the type of this answer.
+// readBack fails the trial if the worker should first have reported something else: the settings, the inserted
+// tables or the loaded database.
 func (s *session) readBack(typ string) error {
 	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
 		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
@@ -141,9 +142,9 @@ func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	return s
 }
 
-// leftOut returns a warning that lists the settings that the case's worker is not asked to use, or nil if
-// there are no such settings. If once is set, the case represents all cases that differ only in these
-// settings.
+// leftOut returns a warning that lists the settings that the case's worker is not asked to use, or nil if there
+// are no such settings. If the parameter "once" is true, the case represents all cases that differ only in
+// these settings.
 func (c *Case) leftOut(once bool) []result.Warning {
 	asked := c.asked()
 	var list []string
@@ -210,7 +211,7 @@ const (
 	fromLibrary  = "library"  // value when the database was opened, because nobody set it
 )
 
-// The constant nothing is the word that messages show for a setting without a value.
+// The constant "nothing" is the word that messages show for a setting without a value.
 const nothing = "nothing"
 
 func (c change) String() string {

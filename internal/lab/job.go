@@ -44,10 +44,10 @@ type JobError struct{ Reason protocol.Reason }
 
 func (e *JobError) Error() string { return e.Reason.Message }
 
-// RunJob starts a worker and makes it do a job. When stop is closed, the worker is asked to stop, and the
-// result covers the work done until then. When ctx ends, the worker is killed. If the worker gives a reason
-// why it has not done the job, the error is a [*JobError]. In this case, there may also be a result, which
-// describes the part of the job that was done.
+// RunJob starts a worker and makes it do a job. When the channel "stop" is closed, the worker is asked to stop,
+// and the result covers the work done until then. When ctx ends, the worker is killed. If the worker gives a
+// reason why it has not done the job, the error is a [*JobError]. In this case, there may also be a result,
+// which describes the part of the job that was done.
 func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan struct{}) (*protocol.JobResult, error) {
 	path, err := filepath.Abs(r.Path)
 	if err != nil {

@@ -260,9 +260,9 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 	}
 }
 
-// latency recomputes a summary of latencies from its histogram, and replaces the summary. It adds a fault if
-// the histogram does not hold the number of latencies in want. The parameter "why" says, for the message, why
-// that number is wanted.
+// latency recomputes a summary of latencies from its histogram, and replaces the summary. It adds a fault
+// unless the histogram holds as many latencies as the parameter "want" says. The parameter "why" explains, for
+// the message, why this number is wanted.
 func (c *jobCheck) latency(key string, given *latency.Summary, want int64, why string) {
 	h := c.histogram(key+".histogram", given.Histogram)
 	if h == nil {

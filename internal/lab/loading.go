@@ -257,8 +257,8 @@ func (l *loaded) copy(ctx context.Context, path string) error {
 	return err
 }
 
-// loaded checks the worker's answer of type loaded, which has the number of rows in each table of the database
-// that was loaded.
+// loaded checks the worker's answer of type "loaded", which has the number of rows in each table of the
+// database that was loaded.
 func (s *session) loaded(a *protocol.Response) error {
 	switch {
 	case !s.untold:

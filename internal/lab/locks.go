@@ -92,9 +92,9 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	return all, nil
 }
 
-// withToday sets the field Today of the cases in grid that have the workload's own settings, and returns
-// grid. If grid lacks such a case, withToday adds it at the front. If the user gave several values for a
-// setting, the workload's own value is used. m has only one workload.
+// withToday sets the field Today of the cases in the parameter "grid" that have the workload's own settings. If
+// such a case is missing for a driver, withToday adds it at the front. It returns all these cases. If the user
+// gave several values for a setting, the workload's own value is used. m has only one workload.
 func (m *Matrix) withToday(grid []*Case, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}
@@ -126,9 +126,8 @@ func spelledOut(s driver.Settings) driver.Settings {
 	return driver.Settings{"txlock": "deferred", "pool_readers": "0", "write_mutex": "off"}.With(s)
 }
 
-// sharesCache reports whether the workload makes connections share a cache although only a database in
-// memory needs a shared cache. It returns false for a database in memory, and if the user gave the setting
-// cache.
+// sharesCache reports whether the workload makes connections share a cache although only a database in memory
+// needs a shared cache. It returns false for a database in memory, and if the user gave the setting "cache".
 func (m *Matrix) sharesCache(w *workload.Workload) bool {
 	_, given := m.Settings["cache"]
 	memory := w.Settings["mode"] == "memory" || slices.Contains(m.Settings["mode"], "memory")
@@ -138,7 +137,7 @@ func (m *Matrix) sharesCache(w *workload.Workload) bool {
 // lockCases returns the cases for one way of sharing the file. The matrix has one workload.
 func (m *Matrix) lockCases(way map[string][]string, c contended, ways LockWays) ([]*Case, error) {
 	serial := c.alone != "" && !ways.Shared && slices.Equal(way["pool_size"], []string{"1"})
-	if serial { // in the plan, each client keeps a connection until replayAlone leaves only one client
+	if serial { // the plan still has all clients, and each keeps a connection; later replayAlone leaves only one client
 		way["pool_size"] = []string{strconv.Itoa(c.clients)}
 	}
 	one := *m
@@ -338,8 +337,8 @@ func notTried(p *plan.Plan) (list []result.Warning) {
 	return list
 }
 
-// patient returns a copy of the plan in which mixes and replays are impatient: they fail if no operation
-// begins or ends for the time patience plus busy_timeout.
+// patient returns a copy of the plan in which mixes and replays fail if no operation begins or ends for some
+// time: the parameter "patience" plus the setting busy_timeout.
 func patient(p *plan.Plan, s driver.Settings, patience time.Duration) *plan.Plan {
 	timeout, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
 	return withPhases(p, func(ph *plan.Phase) {

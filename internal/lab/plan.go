@@ -32,7 +32,7 @@ type Case struct {
 	Source      *workload.Workload // workload from which Plan was made
 	Plan        *plan.Plan
 	Expect      map[string]Expectation // what each phase must do and return, by name of the phase
-	Unavailable *protocol.Reason       // why the worker is missing or cannot run the case; nil: it can
+	Unavailable *protocol.Reason       // why the worker is missing or cannot run the case; nil if it can run the case
 	Beforehand  []result.Warning       // warnings that are known before the first trial
 	Once        bool                   // one trial is enough, whatever the schedule says
 
@@ -56,8 +56,8 @@ type Matrix struct {
 	// variant for all workloads. This variant has the features that any of the workloads needs.
 	Sides bool
 
-	// Computing, if not nil, is called while the lab hashes the rows that a workload must
-	// return or leave in the database. The first call has done = 0.
+	// Computing, if not nil, is called while the lab hashes the rows that a workload must return or leave in
+	// the database. In the first call, the argument "done" is 0.
 	Computing func(workload string, done, total int64)
 }
 
@@ -83,7 +83,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			used[name] = true
 		}
 		points, err := w.Cases(m.Scale, own)
-		if problems, ok := errors.AsType[workload.Problems](err); ok && len(own) > 0 { // with the default parameters the file has no problems
+		if problems, ok := errors.AsType[workload.Problems](err); ok && len(own) > 0 { // the file has no problems with the default parameters, so the given parameters cause them
 			return nil, fmt.Errorf("workload %s with the parameters given: %w", w.Name, problems[:1])
 		}
 		if err != nil {
@@ -257,8 +257,8 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 	return list
 }
 
-// m.has(ref, set) returns the settings in "set" that apply to the driver. If no driver is a cluster, it
-// returns set unchanged, so that every combination of settings that the user asked for becomes a case.
+// m.has(ref, set) returns the settings in "set" that apply to the driver. If no driver is a cluster, it returns
+// "set" unchanged, so that every combination of settings that the user asked for becomes a case.
 func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	cluster := func(r build.Ref) bool { return r.Kind() == driver.Cluster }
 	if ref.Kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {
@@ -341,9 +341,9 @@ func parameterHint(name string, workloads []*workload.Workload) string {
 	return cmp.Or(driver.DidYouMean(name, names), strings.Join(words, "; "), "they have none")
 }
 
-// poolSize sets pool_size to the largest number of clients in the plan, unless it is set
-// already. It returns an error if the settings do not suit the plan: for example, clients
-// that each keep a connection could wait for one forever.
+// poolSize sets pool_size to the largest number of clients in the plan, unless it is set already. It returns an
+// error if the settings do not suit the plan. For example, if each client keeps a connection, and the pool has
+// too few, a client could wait forever.
 func poolSize(s driver.Settings, p *plan.Plan) error {
 	if err := severalProcesses(s, p); err != nil {
 		return err
@@ -351,7 +351,7 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	if s["cold_caches"] == "on" && s["mode"] == "memory" {
 		return errors.New("setting cold_caches=on: a database in memory has no files whose caches could be dropped: leave one of them out")
 	}
-	atOnce, kept, keptInMix := 1, 1, 0 // numbers of connections
+	atOnce, kept, keptInMix := 1, 1, 0 // numbers of connections: used at the same time; kept by one client each; kept by one client each in a mix
 	for i := range p.Phases {
 		if q := p.Phases[i].Query; q != nil {
 			atOnce, kept = max(atOnce, q.Clients), max(kept, q.Clients)

@@ -31,7 +31,7 @@ func Prepare(ctx context.Context, cases []*Case, b *build.Builder, progress Buil
 		byName[c.Driver] = append(byName[c.Driver], c)
 	}
 	defer b.Download(ctx, refs)()
-	group, ctx := errgroup.WithContext(ctx) // the builder builds only some workers at the same time
+	group, ctx := errgroup.WithContext(ctx) // no limit is set here, because the builder itself limits how many workers it builds at the same time
 	var mu sync.Mutex
 	for i, name := range names {
 		group.Go(func() error {
@@ -50,8 +50,9 @@ func Prepare(ctx context.Context, cases []*Case, b *build.Builder, progress Buil
 	return group.Wait()
 }
 
-// prepare finds or builds the worker of the cases of one driver. It calls the function tell when a build begins,
-// and again, with ended = true, when the build has ended or the worker is not available.
+// prepare finds or builds the worker of the cases of one driver. It calls the function "tell" when a build
+// begins, and once more, with the argument "ended" set to true, when the build has ended or the worker is not
+// available.
 func prepare(ctx context.Context, cases []*Case, b *build.Builder, tell func(ended bool, err error)) error {
 	ref := cases[0].Ref
 	built := false

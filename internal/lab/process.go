@@ -40,9 +40,9 @@ type Processes struct {
 	// in Dir. nil means [machine.Room].
 	Room func(dir string) (memory, disk uint64)
 
-	paces    map[string]*pace // measured speeds, by the work of the cases
+	paces    map[string]*pace // times of past trials; the key is the result of the function "work"
 	needs    map[*Case]need
-	met      uint64          // number of calls of the method together that have run trials
+	met      uint64          // number of calls of the method "together" that have run trials
 	ceilings map[int]ceiling // rates that the load generator reaches, by number of clients
 	good     map[*Case]int   // number of trials that were OK; the first of them was verified in full
 	begins   map[*Case]*loaded
@@ -76,8 +76,8 @@ func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (lis
 	return list, nil
 }
 
-// mostDiscarded is how many trials in a row are discarded at most, because an overloaded
-// machine that looks stopped must not block a run.
+// mostDiscarded limits how many times in a row the trials are discarded. On an overloaded machine this process
+// may seem to be stopped every time, and this must not block a run.
 const mostDiscarded = 5
 
 // Trial runs one trial of one case, as [Processes.Trials] does.
@@ -114,9 +114,9 @@ func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64)
 	}
 }
 
-// together runs one trial of each case. If want is not nil, it also records profiles. It returns how long
-// this process was stopped meanwhile. If there are several trials, only one of them works at a time: see
-// [turns].
+// together runs one trial of each case. If the parameter "want" is not nil, it also records profiles. It
+// returns how long this process was stopped meanwhile. If there are several trials, only one of them works at a
+// time: see [turns].
 func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, want *Profiling) (list []*result.Trial, stopped time.Duration, err error) {
 	if p.good == nil { // this is the first call
 		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}
@@ -194,8 +194,8 @@ type ending struct {
 	from, to reading       // from: before the worker started; to: after it had exited
 }
 
-// The method once runs one trial that begins with the database in the parameter "from". It records profiles
-// if want is not nil. The parameter "turn" is nil if the trial runs alone.
+// The method "once" runs one trial that begins with the database in the parameter "from". It records profiles
+// if the parameter "want" is not nil. The parameter "turn" is nil if the trial runs alone.
 func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn, as division) (e ending, _ error) {
 	dir, err := p.directory("trial-")
 	if err != nil {

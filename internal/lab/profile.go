@@ -28,9 +28,10 @@ import (
 // it.
 func NeedsPerf(kind driver.Kind) bool { return kind != driver.Transpiled && kind != driver.Wasm }
 
-// FindPerf looks for Linux's perf and makes a test recording in dir. path is the path of perf, or "" if perf
-// is missing or must not record here. The result "why" describes what is wrong and what to do about it, or is
-// "" if perf can record everything. If both results are set, perf works but cannot see time in the kernel.
+// FindPerf looks for Linux's perf and makes a test recording in the directory dir. The result "path" is the
+// path of perf, or "" if perf is missing or must not record here. The result "why" describes what is wrong and
+// what to do about it, or is "" if perf can record everything. If both results are set, perf works but cannot
+// see time in the kernel.
 func FindPerf(ctx context.Context, dir string) (path, why string) {
 	path, err := exec.LookPath("perf")
 	if err != nil {

@@ -107,8 +107,9 @@ func (l *Laboratory) lostFrom(c *Case) (first int) {
 	return first
 }
 
-// catchUp runs the trials that are missing in the complete rounds, because they were lost when they failed.
-// It returns the reason if the run ends, or "" if it continues.
+// catchUp runs trials that are missing in the complete rounds of a resumed run: a case failed before the run
+// was resumed, and its failed trials no longer count. catchUp returns the reason if the run ends, or "" if it
+// continues.
 func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err error) {
 	for round := 1; round <= done; round++ {
 		lost := slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool {

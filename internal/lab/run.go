@@ -49,8 +49,8 @@ type Progress interface {
 	// plan passed last.
 	Planned(p Plan)
 
-	// Trial is called after each trial. left is the estimated remaining time; it is 0 until
-	// the first round has shown how long trials take.
+	// Trial is called after each trial. The parameter "left" is the estimated remaining time. It is 0 until the
+	// first round has shown how long trials take.
 	Trial(round, rounds, done, total int, left time.Duration, c *Case, t *result.Trial)
 }
 
@@ -60,8 +60,8 @@ type Schedule struct {
 	Time   time.Duration // after MinRounds rounds, a round that would end later than this is not started
 
 	// Settled, if not nil, is called after each round. It returns the IDs of the cases that need no further
-	// trials. If judged is false, Settled has not decided after this round, and the IDs that it returned
-	// earlier remain valid.
+	// trials. If the result "judged" is false, Settled has not decided after this round, and the IDs that it
+	// returned earlier remain valid.
 	Settled func(run *result.Run, round int) (ids []int, judged bool)
 }
 
@@ -122,7 +122,7 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	for round := done + 1; err == nil && stopped == ""; round++ {
 		stopped, err = l.round(ctx, round)
 	}
-	if err != nil { // do not wait again: the first wait for a lock was enough
+	if err != nil { // the store may be locked, and the failed call has already waited for it; do not wait again
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		cancel()
@@ -164,7 +164,7 @@ func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 		l.failed[c.ID] = true
 		t := &result.Trial{Case: c.ID, Started: l.Now().UTC(), Status: result.Unavailable, Reason: c.Unavailable}
 		if c.Unavailable.Code == protocol.CodeFeature {
-			t.Status = result.Failed // a trial would fail, too
+			t.Status = result.Failed // not result.Unavailable, because there is a worker, and its trial would fail
 		}
 		if err := l.record(ctx, t); err != nil {
 			return err

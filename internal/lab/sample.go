@@ -15,9 +15,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckSample checks a worker's sample of a phase. It compares the sample with the plan, with what the lab
-// observed, and with itself. It returns the sample with the values that the lab computes, warnings about
-// values that are doubtful but not proven wrong, and all faults.
+// CheckSample checks a worker's sample of a phase. It compares the sample with the plan and with what the lab
+// observed, and checks that the values in the sample do not contradict each other. It returns the sample with
+// the values that the lab computes, warnings about values that are doubtful but not proven wrong, and all
+// faults.
 func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sample) (*result.Sample, []result.Warning, []Fault) {
 	c := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, want: want, said: said}
 	c.naturals()
@@ -152,7 +153,7 @@ func (c *sampleCheck) operations() {
 	}
 }
 
-// replayed checks the figures of a replay, and adds a doubt if the replay differed from the recording.
+// replayed checks the figures of a replay, and adds warnings if the replay differed from the recording.
 func (c *sampleCheck) replayed() {
 	m, r := c.said, c.phase.Replay
 	if r == nil {
@@ -340,7 +341,7 @@ func (c *sampleCheck) checksum() {
 func (c *sampleCheck) time() {
 	wall := within(time.Duration(c.said.WallNS), clockSlack, clockShare)
 	clients, least, due := int64(1), time.Duration(0), ""
-	closed := true // each client begins an operation when its last one has ended
+	closed := true // closed loop: each client begins an operation when its previous operation has ended
 	switch m, q := c.phase.Mix, c.phase.Query; {
 	case c.phase.Replay != nil:
 		r := c.phase.Replay
@@ -378,7 +379,7 @@ func (c *sampleCheck) time() {
 	}
 }
 
-// cpu adds a doubt if the CPU time is more than the cores can have provided.
+// cpu adds a warning if the CPU time is more than the cores can have provided.
 func (c *sampleCheck) cpu(cores int, wall time.Duration) {
 	if cores <= 0 || wall <= 0 {
 		return

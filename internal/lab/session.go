@@ -70,13 +70,13 @@ type session struct {
 
 func (s *session) fail(status result.Status, code, format string, args ...any) {
 	if s.trial.Reason != nil {
-		return // the first reason is the cause of later ones
+		return // keep the first reason, because it is the cause of later ones
 	}
 	s.trial.Status = status
 	s.trial.Reason = &protocol.Reason{Code: code, Phase: s.phase, Message: fmt.Sprintf(format, args...)}
 }
 
-// failed fails the trial like the method fail, and returns the error that ends the conversation.
+// failed fails the trial as the method "fail" does, and returns the error that ends the conversation.
 func (s *session) failed(status result.Status, code, format string, args ...any) error {
 	s.fail(status, code, format, args...)
 	return errEnough
@@ -390,7 +390,8 @@ func sliceTimes(ends []int64, total int64) (times []int64) {
 	return times
 }
 
-// sliced adds the slices of the current phase to its sample. The phase took the time wall, in ns.
+// sliced adds the slices of the current phase to its sample. The parameter "wall" is the time of the phase, in
+// ns.
 func (s *session) sliced(m *result.Sample, wall int64) {
 	m.Slices, m.SliceNS = int64(len(s.slices))+1, sliceTimes(s.slices, wall)
 }
@@ -445,9 +446,9 @@ func (s *session) sample(said *protocol.Sample) error {
 	return nil
 }
 
-// judge adds the doubts to the trial's warnings. If there are faults, it fails the trial and returns an
-// error. The first fault is then the reason, and the messages of the other faults are the detail of the
-// reason.
+// judge adds the warnings in the parameter "doubts" to the trial. If there are faults, it fails the trial and
+// returns an error. The first fault is then the reason, and the messages of the other faults are the detail of
+// the reason.
 func (s *session) judge(doubts []result.Warning, faults []Fault) error {
 	s.trial.Warnings = append(s.trial.Warnings, doubts...)
 	if len(faults) == 0 {

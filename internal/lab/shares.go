@@ -31,7 +31,7 @@ type others struct {
 	phase  string
 	parts  []*part
 	begin  chan struct{}        // closed when all processes may begin the mix
-	failed atomic.Pointer[part] // the first of these processes that failed
+	failed atomic.Pointer[part] // the first of the further processes that failed
 	over   atomic.Bool          // whether the first process ended by itself, so that failures of further processes do not count
 	ended  bool                 // whether all further processes have ended without errors
 }
@@ -43,7 +43,7 @@ type part struct {
 	others     *others
 	session    *session
 
-	prepared, shared chan struct{} // each is closed when the worker sends the answer of this name
+	prepared, shared chan struct{} // closed when the worker sends the answer of type "prepared" or "shared"
 	stop             chan struct{} // closed when the worker may end
 	ended            chan struct{} // closed when the process has ended
 	said             *protocol.Sample
@@ -51,7 +51,7 @@ type part struct {
 
 func (p *part) String() string { return processName(p.number, p.of) }
 
-// processName names a process of a trial in messages. number is counted from 0.
+// processName names a process of a trial in messages. The parameter "number" is counted from 0.
 func processName(number, of int) string { return fmt.Sprintf("process %d of %d", number+1, of) }
 
 // mark returns the mark of a worker's process. The mark of the first process is dir, and the mark of a
@@ -111,7 +111,7 @@ func (s *session) shared(a *protocol.Response) error {
 	}
 	for _, p := range o.parts {
 		close(p.stop)
-		<-p.ended // at the latest when the trial's context ends
+		<-p.ended // wait for the process, which ends at the latest when the trial's context ends
 		if p.session.trial.Status != result.OK || s.ctx.Err() != nil {
 			return errEnough
 		}
@@ -127,9 +127,9 @@ func (s *session) mixes(a *protocol.Response) bool {
 	return s.next > 0 && s.current().Mix != nil && s.current().Name == a.Phase
 }
 
-// until waits until a further process closes the channel event. It returns an error if the process or the
-// trial ends first. If the trial's time is up, it also fails the trial. In the trial's message, the parameter
-// "missing" says what did not happen.
+// until waits until a further process closes the channel "event". It returns an error if the process or the
+// trial ends first. If the trial's time is up, until also fails the trial. The parameter "missing" is the part
+// of the trial's message that says what did not happen.
 func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	select {
 	case <-event:
@@ -160,7 +160,7 @@ func (p *part) await(said, then chan struct{}, order string) error {
 	}
 }
 
-// newPart returns a further process for the current mix, which is not started yet.
+// newPart returns a further process for the current mix. The process is not started yet.
 func (s *session) newPart(o *others, number, of int) *part {
 	c := *s.want
 	c.Plan = &plan.Plan{Files: c.Plan.Files, DataSets: c.Plan.DataSets, Phases: []plan.Phase{*s.current()}}
@@ -173,7 +173,7 @@ func (s *session) newPart(o *others, number, of int) *part {
 	return p
 }
 
-// run runs the process. If it is the first of the further processes to fail, run also ends the trial.
+// run runs the process. If this process is the first of the further processes to fail, run also ends the trial.
 func (p *part) run(first *session) {
 	defer close(p.ended)
 	req := first.request
@@ -216,7 +216,7 @@ func (o *others) end(s *session) {
 // partial keeps a further process's sample of its share of the mix.
 func (s *session) partial(said *protocol.Sample) error {
 	s.part.said = said
-	s.trial.Samples = append(s.trial.Samples, result.Sample{Phase: said.Phase}) // only the phase: gathered takes the figures from said
+	s.trial.Samples = append(s.trial.Samples, result.Sample{Phase: said.Phase}) // only the phase is needed here, because the method "gathered" takes the figures from the field "said"
 	return nil
 }
 
@@ -357,8 +357,8 @@ func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
 	return both
 }
 
-// addCPU adds the CPU time of another process of the trial to sum. A figure that is unknown
-// in sum stays unknown.
+// addCPU adds the CPU time of another process of the trial to the parameter "sum". A figure that is unknown in
+// "sum" stays unknown.
 func addCPU(sum, more *result.CPU) {
 	sum.UserNS += more.UserNS
 	sum.SystemNS += more.SystemNS

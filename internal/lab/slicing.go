@@ -15,10 +15,10 @@ import (
 // sliceTime is the intended duration of a slice of a phase, for a driver of median speed.
 const sliceTime = 2 * time.Millisecond
 
-// crowdSlices is a factor: slices of a replay, and of other phases with several clients, are longer than
-// sliceTime by it. All clients begin a slice at the same moment, so they wait for each other's locks more
-// often than without slices. serverSlices is the factor for a server under load. It is needed because at the
-// end of a slice fewer and fewer connections are busy.
+// Slices of a replay, and of other phases with several clients, last crowdSlices times as long as sliceTime.
+// All clients begin a slice at the same moment, so they wait for each other's locks more often than without
+// slices. Slices of a server under load last serverSlices times as long as sliceTime, because fewer and fewer
+// connections are busy at the end of a slice.
 const (
 	crowdSlices  = 10
 	serverSlices = 50
@@ -42,8 +42,9 @@ type pace struct {
 	outside map[int]float64              // shortest time of a trial outside its measured phases, in ns, by ID of the case
 }
 
-// phasePace has the wall time of a phase, its time per operation, and its number of rows. For a query that
-// is executed once, fetch is the time from its first row to its end, or 0 if that is not known. Times are in ns.
+// phasePace has the wall time of a phase, its time per operation, and its number of rows. For a query that is
+// executed once, the field "fetch" is the time from the query's first row to its end, or 0 if that is not
+// known. Times are in ns.
 type phasePace struct{ wall, each, rows, fetch float64 }
 
 // division has the sizes of slices, in operations, and the numbers of repetitions, by name of the phase.
@@ -63,7 +64,7 @@ func (p *Processes) divide(c *Case) division {
 		return d
 	}
 	once, again := 0.0, 0.0          // time of phases that are measured once, and of phases that can be repeated
-	repeated := map[string]float64{} // time of one execution
+	repeated := map[string]float64{} // time of one execution of each phase that can be repeated, by name of the phase
 	for i := range c.Plan.Phases {
 		ph := &c.Plan.Phases[i]
 		wall, each := middle(at.phases[ph.Name])
@@ -121,9 +122,10 @@ func middle(of map[int]phasePace) (wall, each float64) {
 	return walls[len(walls)/2], eachs[len(eachs)/2]
 }
 
-// rowsInSlice returns how many rows of a query that is executed once a slice should have, so that it takes the
-// time want. wall is the median of the times of the query. The result is 0 if the query can't be divided by
-// rows: if it takes most of its time before the first row, or has not enough rows.
+// rowsInSlice returns how many rows of a query that is executed once a slice should have, so that the slice
+// takes the time in the parameter "want". The parameter "wall" is the median of the times of the query. The
+// result is 0 if the query can't be divided by rows: if it takes most of its time before the first row, or has
+// not enough rows.
 func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 	var fetch []float64
 	var rows float64

@@ -49,7 +49,8 @@ const maxSQLError = 600
 // the phase begins. If the phase is a script, the database has the schema that the script leaves.
 type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
-// checkSQL does what CheckSQL does. It also calls visit for each phase unless visit is nil.
+// checkSQL does what CheckSQL does. If the parameter "visit" is not nil, it also calls this function for each
+// phase.
 func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 	var phase string
 	var at place
@@ -68,15 +69,15 @@ func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 		return nil
 	}
 	words := err.Error()
-	if len(words) > maxSQLError { // SQLite quotes even the longest names
+	if len(words) > maxSQLError { // an error of SQLite can quote a name of any length
 		words = strings.ToValidUTF8(words[:maxSQLError], "") + "…"
 	}
 	return fmt.Errorf("%s: %s", w.Place(phase, at.operation, at.statement, at.line), words)
 }
 
 // compileAll compiles a plan's SQL on a database on which it first runs the statements in the parameter
-// "begin". If there is an error, phase is the name of the phase with the error, or "" for the schema. The
-// parameter "at" is the position of the error in the SQL.
+// "begin". If there is an error, the result "phase" is the name of the phase with the error, or "" for the
+// schema, and the result "at" is the position of the error in the SQL.
 func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at place, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")

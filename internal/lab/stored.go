@@ -65,8 +65,8 @@ func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Ins
 	return c.faults
 }
 
-// asking returns a copy of the plan that asks the worker to read back tables after each
-// insert: their checksums if hashed is set, otherwise only the numbers of rows.
+// asking returns a copy of the plan that asks the worker to read back tables after each insert: their checksums
+// if the parameter "hashed" is true, otherwise only the numbers of rows.
 func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan {
 	return withPhases(p, func(ph *plan.Phase) {
 		if ph.Insert == nil {
@@ -284,7 +284,7 @@ func (t inTable) keeps(c *plan.Column) bool {
 	case driver.Blob:
 		return true
 	}
-	return t.affinity != "TEXT" && t.affinity != "REAL" // int, bool and time
+	return t.affinity != "TEXT" && t.affinity != "REAL" // the other types are int, bool and time
 }
 
 // tables returns the number of rows and the checksum that the generators produce for each
@@ -332,7 +332,7 @@ type hasher struct {
 
 // rowSums caches the sums that this process has computed, because several plans may have the same data sets. A
 // study plans its cases several times until they fit into its time.
-var rowSums sync.Map // from seed, hash of the data sets, name of a data set, and columns to *plan.RowSum
+var rowSums sync.Map // the key has the seed, the hash of the data sets, the name of a data set, and the columns; the value is a *plan.RowSum
 
 func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 	sets, err := json.Marshal(p.DataSets)

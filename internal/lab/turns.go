@@ -17,15 +17,15 @@ import (
 // a later phase than others waits until the others have caught up.
 type turns struct {
 	mu     sync.Mutex
-	wake   []chan struct{} // by number of the trial
-	place  []int           // how far each trial is: the argument place of its last call of yield, notStarted or hasEnded
+	wake   []chan struct{} // tells each trial that it has the turn; by number of the trial
+	place  []int           // how far each trial is: the argument "place" of its last call of yield, or notStarted, or hasEnded
 	at     int             // number of the trial that has the turn
 	sweep  []int           // trials that have not had their turn in the current sweep, in order
 	random *rand.Rand
 }
 
 // newTurns returns turns for n trials. The first trial has the turn. The other trials follow in their order.
-// seed determines the order of later sweeps.
+// The parameter "seed" determines the order of later sweeps.
 func newTurns(n int, seed uint64) *turns {
 	t := &turns{place: slices.Repeat([]int{notStarted}, n), random: rand.New(rand.NewPCG(seed, uint64(n)))}
 	for i := range n {

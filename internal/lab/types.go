@@ -35,8 +35,8 @@ func nameColumn(r *protocol.Reason, c *Case) {
 	}
 }
 
-// declaring returns the statements of a phase to which a reason about a column may refer. In
-// a mix these are the statements of the operation, or of all operations if operation is "".
+// declaring returns the statements of a phase to which a reason about a column may refer. In a mix these are
+// the statements of one operation, or of all operations if the parameter "operation" is "".
 func declaring(p *plan.Phase, operation string) (list []*plan.Call) {
 	switch {
 	case p.Query != nil:

@@ -26,7 +26,7 @@ type LockCell struct {
 	Operations int64                 `json:"operations,omitempty"`
 	Failed     int64                 `json:"failed,omitempty"`
 	Locked     int64                 `json:"locked,omitempty"` // number of failed operations whose error is a lock error or a canceled context
-	Errors     []protocol.ErrorCount `json:"errors,omitempty"` // errors of all trials, by extended code
+	Errors     []protocol.ErrorCount `json:"errors,omitempty"` // errors of all trials, with one entry for each of SQLite's extended error codes
 	Causes     []LockCause           `json:"causes,omitempty"`
 	FailedBy   []FailedOperation     `json:"failed_by,omitempty"` // failed operations by kind, the most frequent first
 	Skipped    int64                 `json:"skipped,omitempty"`   // replayed events that were skipped because a lock had stopped their transaction
@@ -45,8 +45,8 @@ type LockCell struct {
 	recorded  int64                    // number of operations of a replay that failed with a recorded lock error; FailedBy does not count them
 	succeeded map[string][]stats.Point // successful operations per second, by kind and round
 	paced     bool
-	speeds    []stats.Point // speed by round: Rate or, if paced is true, the inverse of the greatest 99th percentile of an operation's latency
-	speed     float64       // median of speeds
+	speeds    []stats.Point // speed by round: Rate or, if the field "paced" is true, the inverse of the greatest 99th percentile of an operation's latency
+	speed     float64       // median of the field "speeds"
 	calms     []stats.Point // inverse of the 99.9th percentile of the latency, by round
 }
 

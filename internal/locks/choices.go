@@ -33,8 +33,8 @@ type LockRemedy struct {
 	// Price is nil if nothing can be compared, or if the rate of operations is fixed.
 	Price *stats.Summary `json:"price,omitempty"`
 
-	// Others is the same ratio for the kinds of operations that did not fail without the change. It
-	// is nil if there are no such kinds.
+	// Others is like Price, but for the kinds of operations that did not fail without the change. It is nil if
+	// there are no such kinds.
 	Others *stats.Summary `json:"others,omitempty"`
 
 	Choice LockChoice `json:"choice"` // the settings after the change
@@ -63,7 +63,7 @@ func (c LockChoice) parts() [5][2]string {
 	return [5][2]string{{"cache", c.Cache}, {"journal_mode", c.JournalMode}, {"txlock", c.TxLock}, {"busy_timeout", c.BusyTimeout}, {changedPool, c.Pool()}}
 }
 
-// Changes returns the settings that differ between c and to.
+// Changes returns the settings in which c differs from the parameter "to".
 func (c LockChoice) Changes(to LockChoice) (list []LockChange) {
 	theirs := to.parts()
 	for i, p := range c.parts() {

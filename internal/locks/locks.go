@@ -21,14 +21,14 @@ type Locks struct {
 	Mixes    []*LockedMix
 }
 
-// LockedMix is a mix or a replay of a workload that ran with several choices of settings in a given
-// number of processes. The number of processes is not a choice, because an application cannot
-// change it. A mix is paced if its operations are due at fixed times.
+// LockedMix is a mix or a replay of a workload that ran with several choices of settings in a given number of
+// processes. The number of processes is not a choice, because an application cannot change it. A mix is paced
+// if its operations are due at fixed times.
 //
-// Choices are compared by the geometric mean over the drivers: the mean of the rate or, if the mix
-// is paced, of the 99th percentile of the latency. Best is nil if every choice had lock errors or
-// endless waits on some driver. Gain is nil if Best is Today, and Calmer is nil if Calm is Today.
-// Gain and Calmer are also nil if Today is nil, or had lock errors or endless waits on some driver.
+// Choices are compared by their rate of operations or, if the mix is paced, by the 99th percentile of their
+// latency. Both are geometric means over the drivers. Best is nil if every choice had lock errors or endless
+// waits on some driver. Gain is nil if Best is Today, and Calmer is nil if Calm is Today. Gain and Calmer are
+// also nil if Today is nil, or had lock errors or endless waits on some driver.
 type LockedMix struct {
 	stats.TableName
 	Processes   int            `json:"processes"`         // number of processes over which the clients are spread
@@ -115,7 +115,7 @@ func (l *Locks) Complete() bool {
 	return len(l.Mixes) > 0
 }
 
-// mixed reports whether phase is a mix or a replay, judging by the trials of the workload.
+// mixed reports whether the given phase is a mix or a replay, judging by the trials of the workload.
 func mixed(a *stats.Analysis, workload, phase string) bool {
 	for _, g := range a.Groups {
 		if g.Workload != workload {

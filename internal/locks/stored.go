@@ -5,8 +5,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// keptVersion is the version of the stored form of an explanation. Only this version is stored,
-// because [Stored] computes the explanation again from the samples.
+// keptVersion is the version of the stored form of an explanation. A run stores only this number and no
+// explanation, because [Stored] computes the explanation again from the samples.
 const keptVersion = 1
 
 // Keep returns the explanation in the form in which a run stores it.

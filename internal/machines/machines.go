@@ -129,7 +129,7 @@ func machines(all []OnMachine, o document.Options) document.Document {
 			l = append(l, document.Item{Label: x.label, Text: fmt.Sprintf("and %d more, which JSON has", more), Alarm: false})
 		}
 	}
-	if short := o.Lines; short > 0 && len(l) > short/2 { // the tables show the rest
+	if short := o.Lines; short > 0 && len(l) > short/2 { // shorten the list, because the tables show the rest of it
 		l = append(l[:short/2], document.Item{Label: "", Text: "and more, in the tables", Alarm: false})
 	}
 	d = append(d, l)
@@ -280,7 +280,7 @@ func allRatiosOn(all []OnMachine) (grids document.Document) {
 func ratiosOn(n stats.TableName, tables []*stats.Table, all []OnMachine) document.Document {
 	cells := make([]map[string]int, len(tables)) // index in t.Measured() of each driver that has figures, by machine and driver
 	var drivers []string
-	on := map[string]int{} // number of machines on which a driver was measured
+	on := map[string]int{} // number of machines on which each driver was measured
 	floor := ""
 	for i, t := range tables {
 		cells[i] = map[string]int{}

@@ -39,8 +39,8 @@ type Arrival struct {
 	once sync.Once
 }
 
-// Note notes that the host has arrived or, if failure is not nil, why it cannot be reached. Only
-// the first call has an effect.
+// Note notes that the host has arrived or, if the parameter "failure" is not nil, why it cannot be reached.
+// Only the first call has an effect.
 func (a *Arrival) Note(failure error, boot string) {
 	a.once.Do(func() {
 		a.mu.Lock()
@@ -55,8 +55,8 @@ func (a *Arrival) Note(failure error, boot string) {
 	})
 }
 
-// Wait notes the Arrival of the host and waits for the other hosts. It returns failure or, if another
-// host cannot be reached, an error that says so.
+// Wait calls [Arrival.Note] for the host and waits for the other hosts. It returns the parameter "failure" or,
+// if another host cannot be reached, an error that says so.
 func (a *Arrival) Wait(ctx context.Context, failure error, boot string) error {
 	if a == nil {
 		return failure
@@ -77,9 +77,9 @@ func (a *Arrival) Wait(ctx context.Context, failure error, boot string) error {
 	return failure
 }
 
-// Noise returns n. If the host's machine is measured under several names at the same time, the returned
-// noise also has a warning about that. For the first of these names, Noise prints the warning by calling
-// say.
+// Noise returns n. If the host's machine is measured under several names at the same time, the returned noise
+// also has a warning about that. For the first of these names, Noise also prints the warning with the function
+// "say".
 func (a *Arrival) Noise(n lab.Noise, say func(string, ...any)) lab.Noise {
 	if a == nil || a.boots[a.host] == "" {
 		return n

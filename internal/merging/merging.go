@@ -77,7 +77,7 @@ func (r *Report) open(ctx context.Context) (err error) {
 // Made reports whether the destination exists.
 func (r *Report) Made() bool { return r.st != nil }
 
-// Whole reports whether everything is in the destination.
+// Whole reports whether all runs of all stores are in the destination.
 func (r *Report) Whole() bool { return r.LeftOut == 0 && len(r.Unread) == 0 }
 
 // add merges the store in the file with the given name. It merges from a copy of the store, which
@@ -95,7 +95,7 @@ func (r *Report) add(ctx context.Context, name string, told func(name string, do
 	defer scratch.Remove()
 	copied, err := snapshot.Take(ctx, name, scratch.Dir)
 	if err != nil {
-		return cmp.Or(errors.Unwrap(err), err), nil // without the store's name, which the report prints anyway
+		return cmp.Or(errors.Unwrap(err), err), nil // the error without the store's name, because the report prints the name anyway
 	}
 	defer copied.Close()
 	from, err := store.OpenForeign(ctx, copied.File(), name)
@@ -186,7 +186,8 @@ func (r *Report) count() {
 // WriteJSON writes the report as JSON.
 func (r *Report) WriteJSON(out io.Writer) error { return document.EncodeEscaped(out, r) }
 
-// WriteText writes the report as text: a line about all runs, and one about each sequence of them.
+// WriteText writes the report as text: a line about all runs, and a line about each sequence of consecutive
+// runs.
 func (r *Report) WriteText(out io.Writer) error {
 	var b strings.Builder
 	if r.Made() {

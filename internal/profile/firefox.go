@@ -92,7 +92,7 @@ func (t *firefoxTables) shared() columns {
 			"resource": document.Map(funcs, func(f firefoxFunc) int { return f.resource }),
 			"source":   ofFuncs, "lineNumber": ofFuncs, "columnNumber": ofFuncs},
 		"resourceTable": columns{"length": len(resources), "name": append([]int{}, resources...),
-			"type": document.Map(resources, func(int) int { return 1 }), // a library
+			"type": document.Map(resources, func(int) int { return 1 }), // 1 means a library
 			"lib":  make([]*int, len(resources)), "host": make([]*int, len(resources))},
 		"nativeSymbols": columns{"length": 0, "libIndex": []int{}, "address": []int{}, "name": []int{}, "functionSize": []int{}},
 		"sources":       columns{"length": 0, "id": []int{}, "filename": []int{}},
@@ -151,7 +151,7 @@ func firefoxOf(p *Profiled) columns {
 		visible = append(visible, i)
 	}
 	alone := *p
-	alone.Files = nil // they are in the same directory as this file
+	alone.Files = nil // don't list the files, because they are in the same directory as this file
 	facts := document.Map(profileFacts(&alone), func(it document.Item) columns {
 		return columns{"label": it.Label, "format": "string", "value": it.Text}
 	})

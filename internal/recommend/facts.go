@@ -152,9 +152,8 @@ type Lead struct {
 	Ratio stats.Summary   `json:"ratio"` // time of the second-fastest candidate divided by the time of the candidate Name
 }
 
-// FactsOf gathers the facts about the drivers of a run. It leaves out the driver a.Floor, which is
-// only measured for comparison, if there are other drivers. The keys of footprints are names of
-// drivers.
+// FactsOf gathers the facts about the drivers of a run. It leaves out the driver a.Floor, which is only
+// measured for comparison, if there are other drivers. The keys of the map "footprints" are names of drivers.
 func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts {
 	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: conditions.UseOf(a)}
 	outcomes := map[string][]*stats.Outcome{}
@@ -303,9 +302,10 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 	c.MemoryBytes = max(c.MemoryBytes, int64(stats.Summarize(memory).Median))
 }
 
-// speed has the figures by which the speed of drivers is judged, by driver. The points are by
-// round. They are the overall figures of the run. If the run has no overall figures and only one
-// table (the figures of one phase), they are the times in this table.
+// speed has the figures by which the speed of drivers is judged. The keys of the maps "points" and "medians"
+// are names of drivers. A driver has one point for each round: its figure over all tables of the run. If the
+// run has no such figures and only one table (the figures of one phase), the points are the driver's times in
+// this table.
 type speed struct {
 	cells   []stats.TableName
 	points  map[string][]stats.Point
@@ -438,7 +438,7 @@ func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.
 // leads lists the phases in which a candidate is significantly faster than all others.
 func leads(a *stats.Analysis, names []string) (list []Lead) {
 	for g, t := range a.Tables() {
-		var at []int // indexes of the candidates in t.Cells, sorted by median below
+		var at []int // indexes of the candidates in t.Cells; later sorted by median
 		for i, c := range t.Measured() {
 			if slices.Contains(names, c.Case.Driver) && c.Unranked == "" {
 				at = append(at, i)

@@ -147,9 +147,8 @@ func Decide(f *Facts) *Advice {
 	return a
 }
 
-// choose makes the advice, without the changes that the method overturn adds to it. It returns the
-// index of the recommended candidate, or -1, and the indexes of the candidates among which it
-// chose.
+// choose makes the advice, without the changes that the method "overturn" adds to it. It returns the index of
+// the recommended candidate, or -1, and the indexes of the candidates among which it chose.
 func (f *Facts) choose() (a *Advice, taken int, sound []int) {
 	a = &Advice{}
 	var right []int

@@ -30,7 +30,7 @@ type Need struct {
 	facts *Facts
 }
 
-// Of recommends a driver from the facts of a run. The keys of footprints are names of drivers.
+// Of recommends a driver from the facts of a run. The keys of the map "footprints" are names of drivers.
 func Of(a *stats.Analysis, footprints map[string]*result.Footprint) *Recommendation {
 	f := FactsOf(a, footprints)
 	r := &Recommendation{Advice: Decide(f), Facts: f}

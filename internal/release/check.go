@@ -97,8 +97,8 @@ func (r *release) checkTags(ctx context.Context) error {
 	return nil
 }
 
-// findModules finds the modules to be released: the root, and the modules that its go.mod replaces
-// by directories. It checks that no other directive forbids go install.
+// findModules finds the modules to be released: the root, and the modules that its go.mod replaces by
+// directories. It checks that go.mod has no other directive with which go install would refuse the module.
 func (r *release) findModules() error {
 	f, err := readMod(r.root, ".")
 	if err != nil {

@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	r.cache = filepath.Join(scratch.Dir, "modules")
 	r.tree = filepath.Join(scratch.Dir, "tree")
-	// The tree is always removed. If the commit was tagged, Git keeps it without the tree.
+	// The tree is always removed. If the commit was tagged, Git keeps the commit without the tree.
 	defer func() { _, _ = git(context.WithoutCancel(ctx), r.root, "worktree", "remove", "--force", r.tree) }()
 	commit, err := r.commit(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func fileURL(dir string) string {
 	slashes := filepath.ToSlash(dir)
 	if slashes[0] != '/' {
-		slashes = "/" + slashes // a drive letter of Windows
+		slashes = "/" + slashes // on Windows the path begins with a drive letter
 	}
 	return (&url.URL{Scheme: "file", Path: slashes}).String()
 }

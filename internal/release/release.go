@@ -162,9 +162,9 @@ func (r *release) tag(ctx context.Context, commit string) error {
 	return nil
 }
 
-// command runs a command with the module proxy of files before the user's proxies. The command uses
-// a separate module cache, because the user's cache must not keep a release that is given up. Other
-// modules are copied from the user's cache, so they need not be downloaded.
+// command runs a command that looks for modules in the module proxy of files first, and then in the user's
+// proxies. The command uses a separate module cache, because the user's cache must not keep a release that is
+// never published. Other modules are copied from the user's cache, so they need not be downloaded.
 func (r *release) command(ctx context.Context, dir, name string, args ...string) error {
 	fmt.Fprintf(r.out, "%s %s\n", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, "go", "env", "GOPROXY", "GOMODCACHE", "GOFLAGS", "GONOSUMDB")

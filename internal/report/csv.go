@@ -20,8 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// csvRow is the data of one line of the CSV. sample is nil for a trial without samples. The line of
-// a sample is followed by one line for each of its latencies; latency is set only in these lines.
+// csvRow is the data of one line of the CSV. The field "sample" is nil for a trial without samples. The line of
+// a sample is followed by one line for each of its latencies. The field "latency" is set only in these lines.
 type csvRow struct {
 	run     *result.Run
 	variant string

@@ -137,8 +137,8 @@ func (c *cells) words() string {
 	return fmt.Sprintf("%d of %d cells, slower in %s", c.faster, c.n, slower)
 }
 
-// cellByCell compares a driver with another driver in each cell, because a driver that is faster
-// over all cells need not be faster in each cell. The command compare finds the same differences.
+// cellByCell compares a driver with another driver in each cell, because a driver that is faster over all cells
+// need not be faster in each cell. The command `sqlite3perf compare` finds the same differences.
 func cellByCell(a *stats.Analysis, driver, than string) (c cells) {
 	for _, x := range stats.CompareDrivers(a, than, driver, stats.UsualMargin).Cells {
 		if x.InRun == nil {

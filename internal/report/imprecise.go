@@ -90,7 +90,7 @@ func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) 
 		of    int // id of the case
 		phase string
 	}
-	at := map[row]int{} // indexes in list
+	at := map[row]int{} // indexes in "list"
 	for _, f := range figures {
 		k := row{f.Cell.Case.ID, f.Phase}
 		i, ok := at[k]
@@ -180,7 +180,7 @@ func (u *imprecise) widest(n int) []string {
 	})
 }
 
-// brief is [imprecise.count] in fewer words.
+// brief says the same as [imprecise.count], in fewer words.
 func (u *imprecise) brief() string {
 	return fmt.Sprintf("%d of %s%s within %s", u.all-len(u.open), document.Counted(int64(u.all), u.kind()), u.to, u.within())
 }
@@ -255,8 +255,8 @@ const (
 	notClear = "not clear"
 )
 
-// grid returns the imprecise figures as a table. The result "unclear" is true if the table calls a
-// difference not clear.
+// grid returns the imprecise figures as a table. The result "unclear" is true if the table says "not clear"
+// about any difference.
 func (u *imprecise) grid() (g document.Grid, unclear bool) {
 	bases := map[string]bool{}
 	for _, f := range u.open {

@@ -89,7 +89,7 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	}
 	cells := firsts(*said)
 	heat, ok := s.HeatMap(a)
-	if p.onlyTables() { // the rows of firsts link to pictures of tables, which this page does not have
+	if p.onlyTables() { // the rows of the grid that "firsts" returned link to pictures of tables, which this page does not have
 		cells, ok = nil, false
 	}
 	if ok {
@@ -239,9 +239,9 @@ func (p *runPage) tables() (d document.Document) {
 	return d
 }
 
-// group returns the part of the page about one group. If level is above 2, the part is in the
-// section of a factorial, which shows pictures of the same cells. In that case each table has only
-// its bars, without pictures of latencies, errors, samples and memory.
+// group returns the part of the page about one group. The parameter "level" is the level of its heading. If it
+// is above 2, the part is in the section of a factorial, which shows pictures of the same cells. In that case
+// each table has only its bars, without pictures of latencies, errors, samples and memory.
 func (p *runPage) group(g *stats.Group, level int) document.Document {
 	d := groupHead(g, level)
 	for _, t := range g.Tables {
@@ -304,8 +304,9 @@ func (p *runPage) factorial(f *stats.Factorial) document.Document {
 	return append(d, document.Details{Title: fmt.Sprintf("Each of the %d combinations by itself", n), Body: each})
 }
 
-// phase returns the part of the page about one phase: the answer, pictures with their figures, and
-// notes. The details below a picture are collapsed; if level is above 3, they contain only figures.
+// phase returns the part of the page about one phase: the answer, pictures with their figures, and notes. The
+// details below a picture are collapsed. If the parameter "level", the level of the phase's heading, is above
+// 3, the details contain only figures.
 func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
@@ -353,8 +354,8 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	return d
 }
 
-// If a run has more than mostOpen tables (pages call them cells), its page collapses the pictures
-// of errors, and a small page has no picture of each table.
+// mostOpen is the number of tables (pages call them cells) above which the page of a run collapses the pictures
+// of errors, and a small page shows no picture of a single table.
 const mostOpen = 8
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {

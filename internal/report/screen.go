@@ -201,7 +201,7 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 		title += legend
 	}
 	const missing = "more rows"
-	least := max(5, s.Lines/3) // rows that are shown before the first warnings
+	least := max(5, s.Lines/3) // number of rows that are shown before the first warnings
 	if instead != nil {
 		least = 3
 	}

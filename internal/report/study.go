@@ -217,7 +217,7 @@ func unbegun(a *stats.Analysis) (n int) {
 
 func studyTable(t *StudyTable) document.Document {
 	var g document.Grid
-	unit := t.Columns[0].Unit // a unit that all columns share is shown in the heading instead
+	unit := t.Columns[0].Unit // the unit of all columns, which the heading then shows; "" if their units differ
 	for _, c := range t.Columns {
 		if c.Unit != unit {
 			unit = ""

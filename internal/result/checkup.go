@@ -43,7 +43,8 @@ type Checkup struct {
 	OnBattery   *bool    `json:"on_battery,omitempty"`                   // true if the machine runs without mains power
 	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // share of the CPUs' working time that the hypervisor gave to other machines while noise was measured
 
-	// Unrecordable says that file operations of drivers can't be recorded, as the command crash does.
+	// Unrecordable says that file operations of drivers can't be recorded, as the command `sqlite3perf crash`
+	// does.
 	Unrecordable bool `json:"unrecordable,omitempty"`
 
 	// The next four fields were read before anything was measured. Load is the load average of the

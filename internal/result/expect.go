@@ -20,10 +20,10 @@ type Expectation struct {
 // The figures for which a workload file can state a bound, in addition to the [Metrics].
 const (
 	FigureTime       = "time"       // time per operation
-	FigureP50        = "p50"        // latency of the slowest kind of operation
-	FigureP90        = "p90"        // the same
-	FigureP99        = "p99"        // the same
-	FigureMax        = "max"        // the same
+	FigureP50        = "p50"        // 50th percentile of the latency of the slowest kind of operation
+	FigureP90        = "p90"        // 90th percentile of that latency
+	FigureP99        = "p99"        // 99th percentile of that latency
+	FigureMax        = "max"        // maximum of that latency
 	FigureThroughput = "throughput" // operations per second
 	FigureErrors     = "errors"     // share of the operations that failed
 )
@@ -119,8 +119,8 @@ func (e Expectation) String() string {
 	return e.Figure + sign + e.Value(e.Bound, -1)
 }
 
-// Value formats a value of the figure, rounded to the given number of significant digits. If digits is -1,
-// the value is not rounded.
+// Value formats a value of the figure, rounded to the given number of significant digits. If the parameter
+// "digits" is -1, the value is not rounded.
 func (e Expectation) Value(v float64, digits int) string {
 	rounded := func(v float64) float64 {
 		v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)

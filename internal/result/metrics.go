@@ -29,8 +29,8 @@ type Metric struct {
 	// column.
 	Asked bool
 
-	// With returns a cost of the same kind: if that is not 0, this metric was counted, even if its
-	// value is 0. nil: 0 may mean that the metric was not counted.
+	// With, if not nil, returns a related cost. If that cost is not 0, this metric was counted, even if its own
+	// value is 0. If With is nil, 0 may mean that the metric was not counted.
 	With func(*protocol.Costs) *int64
 
 	Of func(*protocol.Costs) *int64
@@ -79,9 +79,9 @@ func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	return float64(n), known
 }
 
-// AddCosts adds to sum the costs of another process of the same phase. For a metric without Adds,
-// it keeps the value in sum. For a metric with Never0, the result is 0 if one of the two processes
-// did not count the metric.
+// AddCosts adds the costs in the parameter "other", which are from another process of the same phase, to the
+// costs in "sum". For a metric without Adds, it keeps the value in "sum". For a metric with Never0, the result
+// is 0 if one of the two processes did not count the metric.
 func AddCosts(sum, other *protocol.Costs) {
 	for _, m := range Metrics {
 		to, more := m.Of(sum), *m.Of(other)

@@ -196,8 +196,8 @@ type Case struct {
 	// only because the workload declares that it changes them.
 	InForce map[string]driver.Settings `json:"in_force,omitempty"`
 
-	// Today says that the case has the workload's present settings. It is used in runs that also
-	// try other settings.
+	// Today says that the case has the workload's own settings. It is used in runs that also try other
+	// settings.
 	Today bool `json:"today,omitempty"`
 }
 
@@ -246,7 +246,7 @@ type Trial struct {
 
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	Proof    *protocol.Proof  `json:"proof,omitempty"`
-	ReadBack *ReadBack        `json:"read_back,omitempty"` // if the trial was refused because of settings that connections read back after it had begun, these settings; otherwise, and in older runs, nil
+	ReadBack *ReadBack        `json:"read_back,omitempty"` // settings that connections read back during the trial, if the trial was refused because of them; otherwise, and in older runs, nil
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
 

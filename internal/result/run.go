@@ -70,7 +70,7 @@ type Run struct {
 // Resumption describes how a run was resumed, after it was interrupted or after trials had failed.
 type Resumption struct {
 	At      time.Time `json:"at"`
-	PauseNS int64     `json:"pause_ns"` // time from the end of the last earlier trial, or of the run if that is later, to At
+	PauseNS int64     `json:"pause_ns"` // time until At, from the end of the last earlier trial or, if that is later, from the end of the run
 }
 
 // Drivers lists the drivers of the run, in the order in which the user named them.
@@ -158,8 +158,8 @@ type Asked struct {
 	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
 }
 
-// Hooks are commands that the user ran around each trial, by the shell. They are never run again from here,
-// because the run may be somebody else's.
+// Hooks are commands that the user ran around each trial, by the shell. The hooks of a stored run are never run
+// again, because the run may be somebody else's.
 type Hooks struct {
 	Prepare string `json:"prepare,omitempty"`
 	Cleanup string `json:"cleanup,omitempty"`

@@ -56,7 +56,8 @@ func check(value any) error {
 	return nil
 }
 
-// NewAnswer returns an answer whose Value is the JSON encoding of value, which may be a [Checker].
+// NewAnswer returns an answer whose field Value is the JSON encoding of the parameter "value", which may be a
+// [Checker].
 func NewAnswer(question string, version int, value any, runs ...int64) (*Answer, error) {
 	if err := check(value); err != nil {
 		return nil, err
@@ -68,8 +69,9 @@ func NewAnswer(question string, version int, value any, runs ...int64) (*Answer,
 	return &Answer{Question: question, Version: version, Runs: runs, Value: text}, nil
 }
 
-// Decode decodes the answer's Value into value, and checks it if it is a [Checker]. It returns an error if a
-// is nil, if a.Question is not the given question, or if a.Version is above newest.
+// Decode decodes the answer's Value into the parameter "value", and checks it if it is a [Checker]. It returns
+// an error if a is nil, if a.Question is not the given question, or if a.Version is above the parameter
+// "newest".
 func (a *Answer) Decode(question string, newest int, value any) error {
 	switch {
 	case a == nil || a.Question != question:

@@ -23,9 +23,9 @@ var Archive string
 // Dirs lists the directories of the source tree that the archive contains.
 var Dirs = []string{"worker", "drivers"}
 
-// Files reads the files in dirs that a worker's build may depend on, sorted by path within each
-// directory. It leaves out tests, test data, and files that the go command ignores. Names in
-// the result are relative to root, with slashes.
+// Files reads the files in the directories "dirs" that a worker's build may depend on, sorted by path within
+// each directory. It leaves out tests, test data, and files that the go command ignores. Names in the result
+// are relative to the directory "root", with slashes.
 func Files(root string, dirs ...string) (files []txtar.File, err error) {
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -64,8 +64,8 @@ func (g Grouper) Of(frames []Frame) Group {
 	return Unknown
 }
 
-// frame returns the group of f, the first of frames. It returns "" if f belongs to the group of
-// its caller.
+// frame returns the group of the function f, which is the first element of the parameter "frames". It returns
+// "" if f belongs to the group of its caller.
 func (g Grouper) frame(frames []Frame, f Frame) Group {
 	if f.Function == "" || f.Function == "[unknown]" {
 		return ""

@@ -36,7 +36,7 @@ func frames(list []Stack, depth int) (n int) {
 type keeper struct {
 	depth     int
 	functions []result.Function
-	places    distinct.Index[Frame] // the index of each frame in the field functions
+	places    distinct.Index[Frame] // the index of each frame in the field "functions"
 	shortened bool
 }
 
@@ -44,7 +44,7 @@ type keeper struct {
 // out stacks with negative numbers.
 func (k *keeper) keep(list []Stack) []result.Stack {
 	out := []result.Stack{}
-	var at distinct.Index[string] // the index of each stack in out
+	var at distinct.Index[string] // the index of each stack in "out"
 	for _, s := range list {
 		if s.Samples < 0 || s.Value < 0 {
 			continue // a negative number means memory that was allocated before the phase
@@ -79,8 +79,8 @@ func start(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), result.MaxFunctionName)], "")
 }
 
-// Stacks converts the stacks in list, which belong to profile p, to stacks with the names of their
-// functions.
+// Stacks converts the stacks in the parameter "list", which belong to profile p, to stacks with the names of
+// their functions.
 func Stacks(p *result.Profile, list []result.Stack) []Stack {
 	var out []Stack
 	for _, s := range list {

@@ -26,7 +26,7 @@ const PerfFrequency = 997
 // itself. It adds up equal stacks.
 func ReadPerf(r io.Reader, clock []protocol.Stretch) ([]Stack, error) {
 	var list []Stack
-	var at distinct.Index[string] // the index of each stack in list
+	var at distinct.Index[string] // the index of each stack in "list"
 	var frames []Frame
 	counts, inSample := false, false
 	end := func() {

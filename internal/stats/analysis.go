@@ -304,9 +304,8 @@ func (g *Group) phases() []string {
 
 func (o *Outcome) samples(phase string) []Sample { return o.measured(phase, false) }
 
-// measured returns the samples of a phase from the case's trials that are OK. If repeated is
-// true, it also returns the samples of trials that do not count because they were measured
-// again.
+// measured returns the samples of a phase from the case's trials that are OK. If the parameter "repeated" is
+// true, it also returns the samples of trials that do not count because they were measured again.
 func (o *Outcome) measured(phase string, repeated bool) []Sample {
 	var list []Sample
 	for _, t := range o.Trials {

@@ -110,7 +110,8 @@ func rarer(values []float64, distance, level float64, imitate generator, strengt
 	return reached / orders, true
 }
 
-// A generator returns n random values. The greater strength is, the more they depend on each other.
+// A generator returns n random values. The greater the parameter "strength" is, the more the values depend on
+// each other.
 type generator func(r *rand.Rand, n int, strength float64) []float64
 
 // noise is a kind of noise whose values depend on each other.

@@ -36,15 +36,15 @@ type Test struct {
 
 	sign   int       // -1: the first set is lower; 1: it is higher; 0: neither
 	fine   float64   // the p-value from which corrections start
-	single float64   // the value of the field fine before corrections; set only if shares of failed operations are compared
+	single float64   // the value of the field "fine" before corrections; set only if shares of failed operations are compared
 	logs   []float64 // logarithms of the ratios; if shares of failed operations are compared, the differences of the shares
 	alone  bool      // the table has two sets, so this is its only comparison
 
 	family float64 // P was corrected for at most this number of comparisons
 }
 
-// CompareRatios tests whether ratios, one from each round, differ from 1. The result's Adjusted
-// equals its P until it is corrected together with other comparisons.
+// CompareRatios tests whether ratios, one from each round, differ from 1. In the result, Adjusted equals P
+// until the comparison is corrected together with others.
 func CompareRatios(ratios []float64) Test {
 	d := logs(ratios)
 	p, sign := signedRank(d)
@@ -82,9 +82,9 @@ func (t Test) TooFew() (enough int, few bool) {
 	return telling(t.N+1, t.family, t.alone), true
 }
 
-// telling returns a number of rounds, at least n. If one of two sets is greater in each of so many
-// rounds, the two sets certainly differ significantly. The parameter "family" is the number of
-// comparisons that are made. The parameter "alone" is true if the table has no other comparison.
+// telling returns how many rounds, at least n, are enough for a significant difference between two sets if the
+// same set is greater in each round. The parameter "family" is the number of comparisons that are made. The
+// parameter "alone" is true if the table has no other comparison.
 func telling(n int, family float64, alone bool) int {
 	for math.Ldexp(1, 1-n)*family >= Alpha { // the p-value of n rounds that all agree
 		n++
@@ -171,7 +171,7 @@ func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
 
 func compareAll(sets [][]Point, takesPart func(int) bool, test func(ratios []float64) Test) []Pair {
 	var compared [][]Point
-	var place []int // for each compared set, its index in sets
+	var place []int // for each compared set, its index in "sets"
 	for i, set := range sets {
 		if takesPart(i) {
 			compared, place = append(compared, set), append(place, i)

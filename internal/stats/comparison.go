@@ -273,7 +273,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	c := &Comparison{Metric: Time, First: first, Second: second, Margin: margin, Interleaved: true, Pairs: len(drivers) * (len(drivers) - 1) / 2}
 	c.pair(a.cells(first, by), a.cells(second, by), true)
 	looks := looked(a.Run.Compares)
-	if factor := looking(a.Confidence); factor > 1 { // the run looked repeatedly, to decide which figures were settled
+	if factor := looking(a.Confidence); factor > 1 { // the run was judged repeatedly, to decide which figures were precise enough
 		looks = func(int) float64 { return factor }
 	}
 	if a.Run.Compares == nil && a.Run.Search == nil { // in other runs, the tests of the report are not corrected for judging the run repeatedly
@@ -341,9 +341,9 @@ func soleDriver(a *Analysis) string {
 	return name
 }
 
-// looked returns a function that corrects p-values for repeated judging (the looks). The function
-// takes the number of rounds so far, and returns the factor by which p-values are multiplied. The
-// factor is always 1 if by is nil or by.Looks is false.
+// looked returns a function that corrects p-values for repeated judging (the looks). The function takes the
+// number of rounds so far, and returns the factor by which p-values are multiplied. The factor is always 1 if
+// the parameter "by" is nil or its field Looks is false.
 func looked(by *result.Compares) func(rounds int) float64 {
 	if by != nil && by.Looks {
 		return spent

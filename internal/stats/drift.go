@@ -11,19 +11,19 @@ const (
 	driftOther = 1.10 // least median ratio of the other drivers, if the reference driver changed
 )
 
-// Drift reports whether the machine probably ran at another speed when the second side was
-// measured. There are two rules. If both sides have the reference driver, which the parameter
-// names, it must have become much slower or faster, and the other drivers must have changed in the
-// same direction. Otherwise there must be at least two drivers, and all of them must have become
-// much slower, or all much faster. The result "ratio" is the time of the reference driver on the
-// second side divided by its time on the first side. Without that driver, it is the ratio of a
-// typical driver. ok is always false if both sides were measured in the same rounds.
+// Drift reports whether the machine probably ran at another speed when the second side was measured. There are
+// two rules. If both sides have the driver that the parameter "reference" names, this driver must have become
+// much slower or faster, and the other drivers must have changed in the same direction. Otherwise there must be
+// at least two drivers, and all of them must have become much slower, or all much faster. The result "ratio" is
+// the time of the reference driver on the second side divided by its time on the first side. Without that
+// driver, it is the ratio of a typical driver. ok is always false if both sides were measured in the same
+// rounds.
 func (c *Comparison) Drift(reference string) (ratio float64, ok bool) {
 	if c.Interleaved || c.Metric != Time {
 		return 0, false
 	}
 	of := map[string][]float64{} // logarithms of ratios by driver
-	clear := map[string]bool{}   // drivers with a ratio that one comparison alone would call slower or faster
+	clear := map[string]bool{}   // drivers with a ratio that would be called slower or faster if it were the only comparison
 	for _, x := range c.Cells {
 		if d := x.First.Case.Driver; x.Measured() && d == x.Second.Case.Driver && !x.TooShort() && x.Ratio.Median > 0 {
 			of[d], clear[d] = append(of[d], math.Log(x.Ratio.Median)), clear[d] || x.P < Alpha

@@ -41,7 +41,7 @@ func (x Expected) unusable() bool { return x.Met == Undecided && x.Summary.N == 
 // Expectations are the expectations of several cases.
 type Expectations []Expected
 
-// Any reports whether an expectation has the verdict met.
+// Any reports whether any expectation has the verdict in the parameter "met".
 func (list Expectations) Any(met Met) bool {
 	return slices.ContainsFunc(list, func(x Expected) bool { return x.Met == met })
 }

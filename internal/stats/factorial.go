@@ -279,8 +279,8 @@ func (e *Effect) dependence(list []combination, place int, other Factor, follows
 	return d
 }
 
-// differsOnlyIn reports whether group g has the given value of a factor, and the same values of all
-// other factors as the group in the parameter "from". If follows is true, the size of the pool may
+// differsOnlyIn reports whether group g has the given value of a factor, and the same values of all other
+// factors as the group in the parameter "from". If the parameter "follows" is true, the size of the pool may
 // differ too.
 func differsOnlyIn(g, from *Group, factor int, value Variation, follows bool) bool {
 	for i, v := range g.Varied {

@@ -323,7 +323,7 @@ func differenceAt(d []float64, confidence float64) Interval {
 		for i, v := range d {
 			signed[i] = sign * v
 		}
-		low, high := -1.0, 1.0 // the mean is significantly above low, but not above high
+		low, high := -1.0, 1.0 // the mean is significantly above "low", but not above "high"
 		if exceeds(signed, low) > (1-confidence)/2 {
 			return low
 		}

@@ -333,9 +333,9 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 	g.sort()
 }
 
-// Dismiss marks a doubtful cell as unconfirmed without a second measurement. The parameter "why" is
-// the reason why a second measurement would be pointless. If same is true, both sides are the same
-// build, so the candidate cannot be at fault.
+// Dismiss marks a doubtful cell as unconfirmed without a second measurement. The parameter "why" is the reason
+// why a second measurement would be pointless. If the parameter "same" is true, both sides are the same build,
+// so the candidate cannot be at fault.
 func (g *Gate) Dismiss(c *Gated, why string, same bool) {
 	c.State, c.Moot, c.Excluded = GateUnconfirmed, why, same
 	g.sort()

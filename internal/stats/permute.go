@@ -106,9 +106,9 @@ func exchangeRun(list []*Test, looks float64) {
 	}
 }
 
-// clearness returns a number that grows with the t statistic of differences. It is 1 if all
-// differences are the same. If bit i of negated is set, the i-th difference is negated. There may
-// be at most 64 differences.
+// clearness returns a number that grows with the t statistic of differences. It is 1 if all differences are the
+// same. If bit i of the parameter "negated" is set, the i-th difference is negated. There may be at most 64
+// differences.
 func clearness(d []float64, negated uint64) float64 {
 	sum, squares := 0.0, 0.0
 	for i, v := range d {

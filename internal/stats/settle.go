@@ -107,11 +107,11 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 // these ratios, and they use only rounds in which all cells were measured.
 const summaryFactor = 2
 
-// typicalPart is the part of the precision that half of the figures should reach. Otherwise most
-// figures of a run would be hardly more precise than the least precise ones.
+// typicalPart is a fraction of the requested precision. Half of the figures should be as precise as this
+// fraction. Otherwise most figures of a run would be hardly more precise than the least precise figures.
 const typicalPart = 0.6
 
-// settled returns how many of the figures are settled.
+// settled returns how many of the figures are precise enough; see [Figure.Settled].
 func settled(list []Figure, precision float64) int {
 	return countIf(list, func(f Figure) bool { return f.Settled(precision) })
 }

@@ -44,9 +44,9 @@ func (c *Comparison) unlike(first, second keyed) {
 	c.Unlike[i].Cells = append(c.Unlike[i].Cells, first.name.String())
 }
 
-// cells returns the cells in which a factor has the given value. If value is "", it returns all
-// cells. The parameter "by" has the name of the factor. Two cells are compared if their keys are
-// equal. A key has everything in which the two cells must agree.
+// cells returns the cells in which a factor has the given value. If the parameter "value" is "", it returns all
+// cells. The parameter "by" has the name of the factor. Two cells are compared if their keys are equal. A key
+// has everything in which the two cells must agree.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
 	follows := poolFollows(a.Run.Cases)
@@ -107,8 +107,8 @@ func poolFollows(cases []result.Case) bool {
 	return true
 }
 
-// pair adds to c.Cells the cells that both sides have, and to c.Alone the names of the cells that
-// only one side has. comparable says whether both sides must have read the same values.
+// pair adds to c.Cells the cells that both sides have, and to c.Alone the names of the cells that only one side
+// has. The parameter "comparable" says whether both sides must have read the same values.
 func (c *Comparison) pair(first, second []keyed, comparable bool) {
 	other, named := map[string]keyed{}, map[TableName]keyed{}
 	for _, k := range second {

@@ -47,7 +47,7 @@ const (
 type Interval struct {
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
-	Confidence float64 `json:"confidence" jsonschema:"minimum=0,maximum=1"` // actual probability that it contains the true value, at least [Confidence]
+	Confidence float64 `json:"confidence" jsonschema:"minimum=0,maximum=1"` // actual probability that the interval contains the true value, at least [Confidence]
 }
 
 // Summary describes one set of samples.

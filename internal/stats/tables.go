@@ -22,7 +22,7 @@ type Table struct {
 	PerOp bool // times are divided by the number of operations, because the cells have different numbers of operations
 
 	base       string  // name of the driver that ratios are relative to, if it has figures; "": the fastest
-	floor      string  // name of the floor, the driver that is no choice, such as plain C; "" if it has no figures
+	floor      string  // name of the floor, a driver such as plain C that is measured only for comparison; "" if it has no figures
 	confidence float64 // confidence of the intervals
 }
 
@@ -136,8 +136,8 @@ func (t *Table) order() {
 	}
 }
 
-// setFloor sets the table's floor to the driver named floor, and returns the index of its
-// cell. It returns -1 if the driver has no figures.
+// setFloor makes the driver with the given name the table's floor, and returns the index of its cell. It
+// returns -1 if the driver has no figures.
 func (t *Table) setFloor(floor string) int {
 	var cases []*result.Case
 	for _, c := range t.Measured() {
@@ -210,9 +210,9 @@ func (t *Table) rank() {
 	}
 }
 
-// floorOf returns the index of the case whose driver is the floor. If no driver has exactly that
-// name, it returns the index of the first case whose driver is a version of the floor. It returns
-// -1 if there is none.
+// floorOf returns the index of the case whose driver has the name in the parameter "floor". If there is no such
+// case, it returns the index of the first case whose driver is a version of the named driver. It returns -1 if
+// there is none of these either.
 func floorOf(cases []*result.Case, floor string) int {
 	best := -1
 	for i, c := range cases {

@@ -21,10 +21,9 @@ const (
 // questions lists the questions whose answers are stored.
 var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionGate, result.QuestionLocks, result.QuestionTune}
 
-// checkAnswer returns an error if an answer contradicts itself or is too large. runID is the run of
-// the answer, and size is the length of the answer's record in bytes. Only the package of the
-// question can check the contents of the answer's value, so checkAnswer only checks that the value
-// is a JSON object.
+// checkAnswer returns an error if an answer contradicts itself or is too large. The parameter runID is the run
+// of the answer, and "size" is the length of the answer's record in bytes. Only the package of the question can
+// check the contents of the answer's value, so checkAnswer only checks that the value is a JSON object.
 func checkAnswer(a *result.Answer, runID, size int64) error {
 	switch {
 	case size > maxAnswer:

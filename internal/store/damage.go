@@ -118,7 +118,7 @@ func checkTrial(id, caseID int64, t *result.Trial) error {
 // most about 20 times as much memory.
 const maxProfile = 16 << 20
 
-// checkProfile returns an error if a profile contradicts itself or is too large. size is the
+// checkProfile returns an error if a profile contradicts itself or is too large. The parameter "size" is the
 // length of its record in bytes.
 func checkProfile(p *result.Profile, size int64) error {
 	switch {

@@ -13,12 +13,12 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// OpenForeign opens a copy of somebody else's store for reading. The copy is at path, but the user
-// knows the store by another name. So errors contain name instead of path. The copy must not change
-// while it is open, and must have no journal or write-ahead log.
+// OpenForeign opens a copy of somebody else's store for reading. The copy is at path, but the user knows the
+// store by another name, which is the parameter "name". Errors contain that name instead of the path. The copy
+// must not change while it is open, and must have no journal or write-ahead log.
 //
-// SQLite first checks the whole file, whatever its size. OpenForeign neither upgrades the file nor
-// writes to it.
+// SQLite first checks the whole file, whatever its size. OpenForeign neither upgrades the file nor writes to
+// it.
 func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() == 0 {

@@ -172,8 +172,8 @@ type trialGroup struct {
 	status result.Status
 }
 
-// trialGroups runs a query whose rows have a case, a status, and the number of the case's trials
-// with that status. It calls visit with each row.
+// trialGroups runs a query whose rows have a case, a status, and the number of the case's trials with that
+// status. It calls the function "visit" with each row.
 func trialGroups(ctx context.Context, c *sql.Conn, query string, visit func(trialGroup, int)) error {
 	return scan(ctx, c, query, func(rows *sql.Rows) error {
 		var run, id any

@@ -44,7 +44,7 @@ type merge struct {
 	numbers  map[int64]int64    // the run numbers in this store, by the run numbers in the other store
 
 	pending []*result.Run // runs to be written in one transaction
-	places  []int         // index in list of each run in pending
+	places  []int         // for each run in the field "pending", its index in the field "list"
 	rows    int           // number of rows that the pending runs need
 }
 
@@ -142,7 +142,7 @@ func key(r *result.Run) string {
 func (m *merge) run(ctx context.Context, id int64) error {
 	r, err := m.from.Load(ctx, id)
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // Merge returns it
+		return nil //nolint:nilerr // Merge returns the error of ctx
 	}
 	if err != nil {
 		m.leaveOut(id, unreadable(err))

@@ -181,8 +181,8 @@ func (p *parts) addTrial(id, caseID int64, t result.Trial) error {
 	return checkTrial(id, caseID, &t)
 }
 
-// trial returns the trial with the given ID. If there is none, it returns nil, and counts one more
-// row of the table that is left out.
+// trial returns the trial with the given ID. If there is none, it returns nil, and counts one more row of the
+// given table as left out.
 func (p *parts) trial(id int64, table string) *result.Trial {
 	if at, ok := p.trials[id]; ok {
 		return &p.run.Trials[at]
@@ -260,8 +260,8 @@ func (p *parts) warn() {
 	}
 }
 
-// each runs a query whose rows have two numbers and a record. It calls visit with the numbers and
-// the decoded record of each row.
+// each runs a query whose rows have two numbers and a record. It calls the function "visit" with the numbers
+// and the decoded record of each row.
 func each[T any](ctx context.Context, c *sql.Conn, query string, visit func(key, second int64, record T) error, args ...any) error {
 	return scan(ctx, c, query, func(rows *sql.Rows) error {
 		var key, second int64

@@ -184,9 +184,9 @@ func check(path string, info fs.FileInfo, version int) error {
 	return ours(int64(binary.BigEndian.Uint32(h[68:])), int64(binary.BigEndian.Uint32(h[60:])), version)
 }
 
-// ours returns nil if this version of sqlite3perf can use a database as a store, and otherwise an
-// error. id is the application_id of the database, version its user_version, and newest the newest
-// version that this program knows.
+// ours returns nil if this version of sqlite3perf can use a database as a store, and otherwise an error. The
+// parameter "id" is the application_id of the database, "version" is its user_version, and "newest" is the
+// newest version that this program knows.
 func ours(id, version int64, newest int) error {
 	switch {
 	case id != ApplicationID:
@@ -198,7 +198,7 @@ func ours(id, version int64, newest int) error {
 }
 
 // connect opens the file at path with SQLite. The parameter "query" has the parameters of the file's URI.
-// Errors contain name instead of path.
+// Errors contain the parameter "name" instead of the path.
 func connect(path, name string, query url.Values) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -242,7 +242,7 @@ func addProfiles(ctx context.Context, c execer, runID int64, p *result.Profiles)
 	return nil
 }
 
-// addWarnings adds warnings to a trial, or to the run if trial is nil.
+// addWarnings adds warnings to a trial, or to the run if the parameter "trial" is nil.
 func addWarnings(ctx context.Context, c execer, runID int64, trial *int, warnings []result.Warning) error {
 	for i := range warnings {
 		err := insert(ctx, c, `INSERT INTO warnings (run_id, trial_id, json) VALUES (?, ?, ?)`, &warnings[i], runID, trial)

@@ -80,7 +80,7 @@ func (m measure) values(c *stats.Cell) []stats.Point {
 	return p
 }
 
-const rateName = "rate" // measure.name of all rates
+const rateName = "rate" // the field "name" of every measure that is a rate
 
 var (
 	seconds      = measure{"time", "s", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e9 }}

@@ -22,9 +22,9 @@ func fixed(list ...comparison) func(*cells) []comparison {
 	return func(*cells) []comparison { return list }
 }
 
-// comparison states that a figure is between atLeast and atMost. The figure is the median of x / y
-// over the rounds. If y is nil, it is the median of x. If count is true, it is the sum of x over
-// the rounds. The function [decide] decides from a run's figures whether the comparison holds.
+// comparison states that a figure is between atLeast and atMost. The figure is the median of x / y over the
+// rounds. If y is nil, it is the median of x. If the field "count" is true, it is the sum of x over the rounds.
+// The function [decide] decides from a run's figures whether the comparison holds.
 type comparison struct {
 	what    string
 	m       measure
@@ -58,9 +58,9 @@ func per(over, under key) operand { return operand{{over, &under}} }
 
 // The margins of claims that do not state a bound.
 const (
-	margin = 0.25 // for "about twice"
-	equal  = 0.10 // for "equal"
-	same   = 0.05 // for [alike]
+	margin = 0.25 // for claims that say "about twice"
+	equal  = 0.10 // for claims that say "equal"
+	same   = 0.05 // for the function [alike]
 )
 
 // alike reports whether the two sides of a ratio are nearly equal: whether its whole interval is
@@ -200,17 +200,17 @@ func (c *cells) tooShort(k key) string {
 	return ""
 }
 
-// decide sets the verdict of a comparison, whose range is from AtLeast to AtMost. A comparison
-// stays undecided if it has no figure, or if Why already has a reason not to decide it.
+// decide sets the verdict of a comparison, whose range is from AtLeast to AtMost. A comparison stays undecided
+// if it has no figure, or if Why already has a reason not to decide it.
 //
-// If count is true, the comparison holds if its figure is within the range, and otherwise does not
-// hold. Any other comparison holds if its interval is within the range, and does not hold if its
-// interval is outside the range.
+// If the parameter "count" is true, the comparison holds if its figure is within the range, and otherwise does
+// not hold. Any other comparison holds if its interval is within the range, and does not hold if its interval
+// is outside the range.
 //
-// Ratios have further conditions. If 1 is not inside the range, the ratio holds only if the two
-// sides differ significantly. If the interval is outside the range, next to a bound of 1, the ratio
-// is undecided unless the two sides differ significantly. If 1 is a bound and the two sides are
-// [alike] without a significant difference, the ratio does not hold.
+// Ratios have further conditions. If 1 is not inside the range, the ratio holds only if the two sides differ
+// significantly. If the interval is outside the range, next to a bound of 1, the ratio is undecided unless the
+// two sides differ significantly. If 1 is a bound and the two sides are [alike] without a significant
+// difference, the ratio does not hold.
 //
 // In all other cases the comparison is undecided, and decide writes the reason into Why.
 func decide(c *report.Comparison, count bool) {
@@ -261,8 +261,8 @@ func toldApart(c *report.Comparison) bool { return c.Test != nil && c.Test.Signi
 type ruling struct {
 	report.Comparison
 	count bool
-	cases map[int]bool // IDs of the cases whose samples it uses
-	needs need         // which further rounds may decide it, if it is undecided
+	cases map[int]bool // IDs of the cases whose samples the comparison uses
+	needs need         // which further rounds may decide the comparison, if it is undecided
 }
 
 // rule evaluates the comparisons of all claims together, because their p-values are corrected together. The
@@ -272,7 +272,7 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	var fresh []*ruling
 	var family []*stats.Test
 	for i := range claims {
-		in.found = map[int]bool{} // claim.over may call in.find
+		in.found = map[int]bool{} // the function claim.over may call in.find, which adds the IDs of cases to this map
 		made := claims[i].over(in)
 		for j := range made {
 			if before != nil && before[i][j].Verdict != report.CannotBeTold {

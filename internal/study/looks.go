@@ -142,7 +142,7 @@ func (s *Study) judge(a *stats.Analysis) []report.Claim {
 		_, rulings = s.rulings(a)
 	} else {
 		share := 1.0
-		if a.Confidence != stats.Confidence { // cases were measured until they were settled
+		if a.Confidence != stats.Confidence { // the run measured its cases until their figures were precise enough
 			share = (1 - a.Confidence) / stats.Alpha
 		}
 		rulings = rule(s.claims, newCells(a, share), nil)

@@ -82,9 +82,9 @@ const (
 	insertNoWAL   = "a.db?_journal=wal&mode=memory&sync=0"
 )
 
-// insertOptions are the options in the two published tables. If the path is not a URI, mattn
-// removes everything after "?", reads only options that begin with an underscore, and ignores those
-// that it does not know. synchronous is NORMAL unless an option sets it.
+// insertOptions are the options in the two published tables. If the path is not a URI, mattn removes everything
+// after "?", reads only options that begin with an underscore, and ignores those that it does not know. The
+// setting "synchronous" is NORMAL unless an option sets it.
 var insertOptions = []insertOption{
 	{"a.db?_sync=0&mode=memory&cache=shared", "file:a.db?_sync=0&mode=memory&cache=shared",
 		map[string]string{"synchronous": "off", "mode": "memory", "cache": "shared", "journal_mode": "memory"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
@@ -267,7 +267,7 @@ func insertTables(c *cells) []report.StudyTable {
 		c.verificationTable(published),
 		c.besideTable().StudyTable,
 	}
-	for _, i := range []int{0, 4} { // the tables for large batches
+	for _, i := range []int{0, 4} { // indexes of the tables for large batches
 		if slices.ContainsFunc(c.drivers, func(d string) bool { return sameDriver("bvinc", d) }) {
 			tables[i].Notes = append(tables[i].Notes, insertFewParameters)
 		}

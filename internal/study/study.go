@@ -60,7 +60,7 @@ type leg struct {
 	on        func(build.Ref) bool // selects the drivers; nil means all
 
 	parameters map[string][]int64 // values at every scale
-	quick      map[string][]int64 // values at the scale quick, which replace parameters
+	quick      map[string][]int64 // values at the scale "quick", which replace the values in the field "parameters"
 	settings   map[string]string
 
 	// fewer is for drivers without published figures, if the quick form would take too long. It has
@@ -68,7 +68,7 @@ type leg struct {
 	// these drivers are not measured in the leg.
 	fewer map[string][]int64
 
-	bench string // table to verify in a separate process, as the command bench does; "" for none
+	bench string // table to verify in a separate process, as the command `sqlite3perf bench` does; "" for none
 }
 
 type form int
@@ -118,9 +118,8 @@ func (s *Study) load(l *leg, asPublished bool) (*workload.Workload, error) {
 	return workload.Parse(s.Name+"/"+name, data, dir)
 }
 
-// Cases returns the cases that the study measures on these drivers at a scale. The study has two
-// forms: as it was published, or corrected. At the scale quick, Cases chooses cases that can be
-// measured in time.
+// Cases returns the cases that the study measures on these drivers at a scale. The study has two forms: as it
+// was published, or corrected. At the scale "quick", Cases chooses cases that can be measured in time.
 func (s *Study) Cases(scale string, asPublished bool, drivers []build.Ref, seed uint64) ([]*lab.Case, error) {
 	p := plan{study: s, scale: scale, asPublished: asPublished, drivers: drivers, seed: seed}
 	if scale == workload.Quick && s.timed {
@@ -140,7 +139,7 @@ type plan struct {
 	asPublished bool
 	drivers     []build.Ref
 	seed        uint64
-	fewer       bool  // use leg.fewer
+	fewer       bool  // use the values in leg.fewer
 	time        int64 // length of phases of fixed duration in milliseconds; 0 for the length in the workload
 }
 

@@ -59,13 +59,14 @@ func Checks() []Check {
 // be checked.
 var ErrUnusable = errors.New("no other check can be made")
 
-// Run runs the checks whose names chosen accepts, in order. It passes the outcome of each check to report:
-// nil, or an error that says what is wrong and what to do about it. It leaves out a check if the driver
-// declares the limit in [Check.Needs]. If all checks were run, there is a last outcome with the name
-// "limits". It reports declared limits that no check confirmed.
+// Run runs the checks for whose names the function "chosen" returns true, in order. It calls the function
+// "report" with the name and the outcome of each check: nil, or an error that says what is wrong and what to do
+// about it. It leaves out a check if the driver declares the limit in [Check.Needs]. If all checks were chosen,
+// Run reports one more outcome at the end, with the name "limits": an error if the driver declares limits that
+// no check confirmed.
 //
-// Run returns an error only if ctx ended, if a directory could not be created, or if the worker cannot run
-// any trial. In the last case, the error wraps [ErrUnusable].
+// Run returns an error only if ctx ended, if a directory could not be created, or if the worker cannot run any
+// trial. In the last case, the error wraps [ErrUnusable].
 func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report func(name string, err error)) error {
 	info := s.Info
 	info.Limits = maps.Clone(info.Limits)
@@ -98,7 +99,8 @@ func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report 
 	return nil
 }
 
-// shows reports whether the Key of some check is this limit, or begins with the limit and an equals sign.
+// shows reports whether some check can confirm the declared limit. The Key of such a check is the limit itself,
+// or the limit followed by an equals sign and a value.
 func shows(limit string) bool {
 	return slices.ContainsFunc(Checks(), func(c Check) bool { return c.Key == limit || strings.HasPrefix(c.Key, limit+"=") })
 }

@@ -53,10 +53,10 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 	}
 }
 
-// reachingOut runs a trial with the SQL in the parameter "sql". FILE in this SQL stands for the path of a
-// file next to the database. If inSchema is true, the SQL is added to the schema, otherwise it is a script.
-// If allowed is true, the plan permits SQL that reaches other files. reachingOut returns the last answer, and
-// whether the file exists afterwards.
+// reachingOut runs a trial with the SQL in the parameter "sql". FILE in this SQL stands for the path of a file
+// next to the database. If the parameter inSchema is true, the SQL is added to the schema, otherwise it is a
+// script. If the parameter "allowed" is true, the plan permits SQL that reaches other files. reachingOut
+// returns the last answer, and whether the file exists afterwards.
 func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed bool) (a protocol.Response, there bool, err error) {
 	err = s.inDirectory(ctx, func(ctx context.Context, s *Subject) error {
 		file := filepath.Join(s.Dir, "other.db")
@@ -77,9 +77,9 @@ func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed
 	return a, there, err
 }
 
-// reaching are scripts that create another file. In some of them, SQLite reads a quote as a part of a
-// parameter's name. To a parser that does not know this, the statement that creates the file looks like a
-// part of a string.
+// reaching contains scripts that create a file other than the database. In some of them, SQLite reads a quote
+// as a part of a parameter's name. To a parser that does not know this, the statement that creates the file
+// looks like a part of a string.
 var reaching = []string{
 	"ATTACH FILE AS other; CREATE TABLE other.owned (a)", "VACUUM INTO FILE", "SELECT $a::('); ATTACH FILE AS other; CREATE TABLE other.owned (a); --')",
 	"SELECT @a::('); ATTACH FILE AS other; CREATE TABLE other.owned (a); --'", "VACUUM; ATTACH FILE AS other; CREATE TABLE other.owned (a)",

@@ -94,7 +94,7 @@ func (g generator) key() string {
 var noLetter = regexp.MustCompile(`[^0-9A-Za-z]`)
 
 // workloadOf returns a workload that inserts and reads a data set t. The data set has a column for each
-// generator in list, and the columns to which the generators refer.
+// generator in the parameter "list", and the columns to which the generators refer.
 func workloadOf(list ...generator) string {
 	var names, types, returned []string
 	var columns strings.Builder

@@ -208,8 +208,8 @@ func deepest(e *jsonschema.ValidationError) string {
 	return words
 }
 
-// refuses returns a check that the worker answers line with a failure of code protocol, and
-// exits with status 0.
+// refuses returns a check that the worker answers the request in the parameter "line" with a failure that has
+// the code "protocol", and then exits with status 0.
 func refuses(line string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		h, err := s.ask(ctx, []byte(line), nil)
@@ -299,7 +299,8 @@ func missesFile(ctx context.Context, s *Subject) error {
 	return cmp.Or(err, h.failed(protocol.CodePath, "a request says that the database is loaded, and there is none"))
 }
 
-// refusesLoading checks that the worker refuses a request to load timed phases, before it opens a database.
+// refusesLoading sends a request whose field "load" covers a timed phase. It checks that the worker refuses the
+// request before it opens a database.
 func refusesLoading(ctx context.Context, s *Subject) error {
 	h, err := s.askTrial(ctx, filled, nil, func(r *protocol.Request) { r.Load = 2 })
 	if err == nil && len(h.answers) > 1 {

@@ -76,8 +76,8 @@ func countsSyncs(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// dropsCaches checks that a query reads its table from the disk. Both SQLite's page cache and the system's have
-// room for the whole table.
+// dropsCaches checks that with cold_caches=on, a query reads its table from the disk. Without this setting it
+// would not, because both SQLite's page cache and the system's have room for the whole table.
 func dropsCaches(ctx context.Context, s *Subject) error {
 	cold := driver.Settings{"cold_caches": "on"}
 	_, t, err := s.trial(ctx, yaml("cold"), cold)
@@ -121,8 +121,8 @@ func readsCount(dir string) (bool, error) {
 }
 
 // tellsChange checks that the worker reports a setting that SQL has changed although the workload declares no
-// change. Because of this report, the lab refuses the trial. The change is in the phase with this name, or in
-// the schema if phase is "".
+// change. Because of this report, the lab refuses the trial. The change is in the phase that the parameter
+// "phase" names, or in the schema if it is "".
 func tellsChange(phase, text string) func(context.Context, *Subject) error {
 	after := "the schema"
 	if phase != "" {

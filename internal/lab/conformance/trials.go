@@ -128,7 +128,7 @@ type answer struct {
 	Checksum   string           `json:"checksum"`
 	Operations map[string]int64 `json:"operations,omitempty"`  // for a mix: how often each operation was executed
 	EndedEarly map[string]int64 `json:"ended_early,omitempty"` // for a mix with one client: how often each operation ended early
-	Results    map[string]int64 `json:"results,omitempty"`     // for a mix with one client: number of errors that are results, by SQLite's name
+	Results    map[string]int64 `json:"results,omitempty"`     // for a mix with one client: number of errors that count as results, by SQLite's name of the error
 }
 
 // answersJSON has the answers of the Go engine. A test checks that the engine still gives them.
@@ -144,7 +144,7 @@ func verified(text string) func(context.Context, *Subject) error {
 		if err != nil {
 			return err
 		}
-		var known map[string]answer // by "workload/phase"
+		var known map[string]answer // the keys are "workload/phase"
 		if err := json.Unmarshal(answersJSON, &known); err != nil {
 			return err
 		}

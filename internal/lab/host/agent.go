@@ -30,7 +30,7 @@ type Agent struct {
 	// DirectoryPrefix is the prefix of the name of the agent's directory for databases.
 	DirectoryPrefix string
 
-	quiet   time.Duration // the agent ends if it receives nothing for this long; 0: Silence
+	quiet   time.Duration // the agent ends if it receives nothing for this long; 0 means the constant Silence
 	out     sync.Mutex
 	replies *json.Encoder
 	over    <-chan struct{} // closed when the connection to the other machine has ended
@@ -168,7 +168,7 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	case methodInUse:
 		return with(r, func(given string) (any, error) {
 			dir, err := databases(given)
-			return err == nil && process.InUse(dir, a.DirectoryPrefix), nil // if databases failed, methodOpen reports the error
+			return err == nil && process.InUse(dir, a.DirectoryPrefix), nil // if the function "databases" failed, the method methodOpen reports the error
 		})
 	case methodPrepare:
 		return with(r, func(list []wireCase) (any, error) { return a.prepare(ctx, r.ID, list) })
@@ -186,7 +186,7 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	return nil, fmt.Errorf("unknown method %q", r.Method)
 }
 
-// with decodes the parameters of a request and passes them to the function "do".
+// The function "with" decodes the parameters of a request and passes them to the function "do".
 func with[T any](r request, do func(T) (any, error)) (any, error) {
 	var v T
 	if err := json.Unmarshal(r.Params, &v); err != nil {
@@ -196,7 +196,7 @@ func with[T any](r request, do func(T) (any, error)) (any, error) {
 }
 
 func (a *Agent) open(p Place) (any, error) {
-	source, err := build.Unpacked() // not a clone's sources: a clone at the same path on this machine may have another version
+	source, err := build.Unpacked() // the sources in this executable; a clone at the same path on this machine may have another version
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func databases(given string) (string, error) {
 	return given, nil
 }
 
-// prepare finds or builds the workers of the cases in list.
+// prepare finds or builds the workers of the given cases.
 func (a *Agent) prepare(ctx context.Context, id int, list []wireCase) ([]preparation, error) {
 	a.cases = map[int]*lab.Case{}
 	var cases []*lab.Case
@@ -293,8 +293,8 @@ func (t *teller) event(b building) {
 	}
 }
 
-// needs stores the preparations that the other machine sends. They may name workers that were built on that
-// machine. Then needs asks all workers for the features that their workloads need.
+// The method "needs" stores the preparations that the other machine sends. They may name workers that were
+// built on that machine. Then it asks all workers for the features that their workloads need.
 func (a *Agent) needs(ctx context.Context, list []preparation) ([]preparation, error) {
 	var cases []*lab.Case
 	for _, p := range list {

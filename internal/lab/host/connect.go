@@ -28,11 +28,11 @@ type Machine struct {
 	asked   int
 	replies chan reply
 	over    chan struct{} // closed when the agent has ended
-	ended   error         // why the agent ended; set before over is closed
+	ended   error         // why the agent ended; set before the channel "over" is closed
 	close   sync.Once
 
 	mu      sync.Mutex
-	refused error // why this process killed the agent; nil: it has not
+	refused error // why this process killed the agent; nil: it did not kill the agent
 	unheard int   // pings sent since the agent's last line
 
 	good map[int]bool // IDs of cases that have had a trial with status OK
@@ -53,9 +53,9 @@ const (
 
 // patience has the timeouts for another machine.
 type patience struct {
-	start time.Duration // for the agent's first answer, and for each part of a file that is copied
+	start time.Duration // timeout for the agent's first answer, and for each part of a file that is copied
 	ping  time.Duration // interval between pings to the agent
-	end   time.Duration // for the agent to exit
+	end   time.Duration // timeout for the agent to exit
 }
 
 // patience returns the timeouts. Tests set shorter ones.
@@ -332,8 +332,8 @@ func platformOf(uname []string) string {
 	return strings.ToLower(uname[0]) + "/" + cmp.Or(goarch[uname[1]], uname[1])
 }
 
-// refuse kills the agent because an answer is wrong or missing. It makes an error from the formatted text,
-// and the method call then returns this error.
+// refuse kills the agent because an answer is wrong or missing. It makes an error from the formatted text. The
+// method "call", which waits for the answer, then returns this error.
 func (m *Machine) refuse(format string, args ...any) {
 	m.mu.Lock()
 	if m.refused == nil {
@@ -343,7 +343,7 @@ func (m *Machine) refuse(format string, args ...any) {
 	m.process.kill()
 }
 
-// listen passes the agent's replies to the method call until the agent has ended.
+// listen passes the agent's replies to the method "call" until the agent has ended.
 func (m *Machine) listen(lines *bufio.Reader) {
 	defer close(m.over)
 	for {

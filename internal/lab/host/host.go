@@ -23,9 +23,8 @@ type Options struct {
 	Version    string   // version of this sqlite3perf
 	Executable string   // path of this process's executable
 
-	// Build builds sqlite3perf for another platform. It returns the path of the executable,
-	// and a function that removes it. If Build is nil or returns path "", sqlite3perf cannot
-	// be built here.
+	// Build builds sqlite3perf for another platform. It returns the path of the executable, and a function that
+	// removes it. If Build is nil or the returned path is "", sqlite3perf cannot be built here.
 	Build func(ctx context.Context, goos, goarch string) (path string, remove func(), err error)
 
 	Say func(format string, args ...any) // reports progress to the user; may be nil

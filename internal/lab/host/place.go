@@ -62,8 +62,8 @@ func (m *Machine) InUse(ctx context.Context, dir string) (bool, error) {
 	return used, err
 }
 
-// Prepare finds or builds the workers of the cases on the other machine. If Go is missing there, the builder
-// here builds the workers that need no C compiler on this machine.
+// Prepare finds or builds the workers of the cases on the other machine. If Go is missing there, this machine
+// builds them with the builder in the parameter "here". It builds only the workers that need no C compiler.
 func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []wireCase
 	for _, c := range cases {
@@ -113,7 +113,7 @@ func (m *Machine) apply(list []preparation, to []*lab.Case) error {
 	if len(list) != len(to) {
 		return &Error{m.name, fmt.Sprintf("of %d cases %d were answered", len(to), len(list))}
 	}
-	missing := map[int]*lab.Case{} // by ID
+	missing := map[int]*lab.Case{} // cases that the list does not have, by ID
 	for _, c := range to {
 		missing[c.ID] = c
 	}

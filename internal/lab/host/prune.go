@@ -10,8 +10,8 @@ import (
 const unusedTime = 90 * 24 * time.Hour
 
 // prune marks an executable at .../sqlite3perf/hosts/HASH/sqlite3perf as used now. It removes the other
-// executables in hosts that have not been used for the time unusedTime. If the path has another form, prune
-// does nothing.
+// executables in the directory "hosts" that have not been used for the time unusedTime. If the path has another
+// form, prune does nothing.
 func prune(path string, now time.Time) {
 	own := filepath.Dir(path)
 	all := filepath.Dir(own)

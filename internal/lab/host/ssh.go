@@ -35,13 +35,13 @@ func place(hash string) string {
 const absent = "sqlite3perf-absent"
 
 // startScript returns a script that starts the executable with this hash as an agent. If the executable is
-// missing, the script prints the word in absent and the platform of the machine.
+// missing, the script prints the constant "absent" and the platform of the machine.
 func startScript(hash string) string {
 	return toolPath + place(hash) + `if [ -x "$f" ]; then exec "$f" ` + AgentCommand + `; fi; echo ` + absent + ` $(uname -s) $(uname -m)`
 }
 
 // installedScript is a script that starts the sqlite3perf found in PATH as an agent. If there is none, it
-// prints the word in absent.
+// prints the constant "absent".
 const installedScript = toolPath + `if command -v sqlite3perf >/dev/null; then exec sqlite3perf ` + AgentCommand + `; fi; echo ` + absent
 
 // copyScript returns a script that stores its standard input as the executable with this hash. If the input

@@ -19,7 +19,7 @@ import (
 type connection struct {
 	run *run
 
-	mu   sync.Mutex // held by send to change conn, and by other goroutines to use it
+	mu   sync.Mutex // the method "send" holds it while it changes conn; other goroutines hold it while they use conn
 	conn net.Conn   // nil: not connected
 	in   response
 
@@ -48,7 +48,7 @@ func (c *connection) dial() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.run.ctx.Err(); err != nil { // the load has ended, and abort was already called
+	if err := c.run.ctx.Err(); err != nil { // the load ended during the dial, so the method "abort" could not close this connection
 		conn.Close()
 		return err
 	}
@@ -134,7 +134,7 @@ func (c *connection) send() {
 			c.latency.Record(free - start)
 			continue
 		case r.ctx.Err() != nil:
-			c.begun-- // the load was interrupted: not the server's fault
+			c.begun-- // the load was interrupted, so the failure is not the server's fault
 			return
 		}
 		c.latency.Record(free - start) // failed requests count too; otherwise a failing server would look fast

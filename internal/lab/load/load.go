@@ -120,8 +120,8 @@ func (o *Outcome) Failed() int64 {
 const (
 	defaultTimeout = 10 * time.Second
 
-	// A connection that was lost dials again: redials times, with a pause of redialWait after each attempt.
-	// Then it gives up.
+	// If a connection is lost, up to redials attempts are made to open it again, with a pause of redialWait
+	// after each failed attempt.
 	redials    = 3
 	redialWait = 20 * time.Millisecond
 

@@ -11,8 +11,8 @@ import (
 // because the server may need the CPU.
 type pacer struct{ done <-chan struct{} }
 
-// newPacer locks its goroutine to a thread. The thread ends with the goroutine, so no other
-// goroutine gets the changed slack. Waits end early when done is closed.
+// newPacer locks its goroutine to a thread. The thread ends with the goroutine, so no other goroutine gets the
+// changed slack. Waits end early when the channel "done" is closed.
 func newPacer(done <-chan struct{}) pacer {
 	runtime.LockOSThread()
 	const setTimerSlack = 29 // PR_SET_TIMERSLACK; the default slack is 50 µs
@@ -20,8 +20,8 @@ func newPacer(done <-chan struct{}) pacer {
 	return pacer{done}
 }
 
-// until waits until now() reaches t. It returns at once if t has passed. A long
-// wait also ends when done is closed.
+// until waits until now() reaches t. It returns at once if t has passed. A long wait also ends when the channel
+// "done" is closed.
 func (p pacer) until(t int64) {
 	const coarse = int64(5 * time.Millisecond)
 	for {

@@ -8,7 +8,7 @@ import (
 )
 
 // pacer waits until given times. It sleeps until shortly before the given time. Then it calls runtime.Gosched
-// in a loop, because a sleep may end a millisecond late. Sleeps end early when done is closed.
+// in a loop, because a sleep may end a millisecond late. Sleeps end early when the channel "done" is closed.
 type pacer struct{ done <-chan struct{} }
 
 func newPacer(done <-chan struct{}) pacer { return pacer{done} }

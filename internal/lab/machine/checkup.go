@@ -31,7 +31,7 @@ func Examine(dir string) (*result.Checkup, error) {
 	if v, err := disk.Usage(dir); err == nil {
 		c.FreeBytes = new(int64(v.Free))
 	}
-	device := examine(c, dir) // before fsyncTimes makes the disk busy
+	device := examine(c, dir) // read before fsyncTimes makes the disk busy
 	c.Clock.ResolutionNS, c.Clock.ReadNS = readClock()
 
 	before, known := device.counted()

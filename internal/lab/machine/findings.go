@@ -58,21 +58,21 @@ func Judge(c *result.Checkup) {
 // findings collects findings.
 type findings []result.Finding
 
-// add adds a finding if it applies. The finding has no value and no limit.
+// add adds a finding if the parameter "applies" is true. The finding has no value and no limit.
 func (l *findings) add(applies bool, code string, f result.Fitness) {
 	if applies {
 		*l = append(*l, result.Finding{Code: code, Fitness: f})
 	}
 }
 
-// above adds a finding if value is not nil and is greater than limit.
+// above adds a finding if the parameter "value" is not nil and is greater than the limit.
 func (l *findings) above(code string, f result.Fitness, value *float64, limit float64) {
 	if value != nil && *value > limit {
 		*l = append(*l, result.Finding{Code: code, Fitness: f, Value: *value, Limit: limit})
 	}
 }
 
-// below adds a finding if value is not nil and is less than limit.
+// below adds a finding if the parameter "value" is not nil and is less than the limit.
 func (l *findings) below(code string, f result.Fitness, value *int64, limit float64) {
 	if value != nil && float64(*value) < limit {
 		*l = append(*l, result.Finding{Code: code, Fitness: f, Value: float64(*value), Limit: limit})

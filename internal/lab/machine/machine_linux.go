@@ -49,7 +49,7 @@ func governor(root fs.FS) string {
 }
 
 // makers are words in the DMI names of virtual machines. They identify virtual machines whose CPU flags do not
-// include the flag hypervisor.
+// include the flag "hypervisor".
 var makers = []string{
 	"KVM", "QEMU", "VMware", "VirtualBox", "Virtual Machine", "Xen", "Bochs", "Parallels", "BHYVE",
 	"Apple Virtualization", "Google Compute Engine", "OpenStack",

@@ -36,7 +36,7 @@ func (o *Observer) BeforeRun() []result.Warning { return WarningsBefore(o.Machin
 
 // BeforeRound measures the speed of the machine.
 func (o *Observer) BeforeRound(int) {
-	if len(o.rounds) == 0 { // here, because the CPU time of building workers must not count
+	if len(o.rounds) == 0 { // not read earlier, because the CPU time of building workers must not count
 		o.cpu, o.cpuSeen = ReadCPUTime()
 	}
 	calibrate := Calibrate

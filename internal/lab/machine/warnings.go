@@ -70,7 +70,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 	return list
 }
 
-// stealWarning returns a warning if share, the stolen share of CPU time, is above maxSteal.
+// stealWarning returns a warning if the parameter "share", the stolen share of CPU time, is above maxSteal.
 func stealWarning(share float64) []result.Warning {
 	if share <= maxSteal {
 		return nil

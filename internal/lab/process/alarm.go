@@ -27,7 +27,7 @@ const (
 	alarmLate = 2 * time.Second
 )
 
-// NewAlarm returns an alarm that calls ring after the given time.
+// NewAlarm returns an alarm that calls the function "ring" after the given time.
 func NewAlarm(after time.Duration, ring func()) *Alarm {
 	a := &Alarm{left: after, ring: ring}
 	a.mu.Lock()

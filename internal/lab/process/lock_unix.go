@@ -9,7 +9,7 @@ import (
 )
 
 // Lock locks a file until the file is closed or this process ends. If another process holds the lock, Lock
-// waits if wait is set, and otherwise returns an error.
+// waits if the parameter "wait" is true, and otherwise returns an error.
 func Lock(f *os.File, wait bool) error {
 	how := unix.LOCK_EX
 	if !wait {
@@ -25,7 +25,7 @@ func LockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 func flock(f *os.File, how int) error {
 	for {
 		err := unix.Flock(int(f.Fd()), how)
-		if err != unix.EINTR { //nolint:errorlint // as the system returns it
+		if err != unix.EINTR { //nolint:errorlint // Flock returns the bare error number
 			return err
 		}
 	}

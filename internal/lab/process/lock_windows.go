@@ -7,7 +7,7 @@ import (
 )
 
 // Lock locks a file until the file is closed or this process ends. If another process holds the lock, Lock
-// waits if wait is set, and otherwise returns an error.
+// waits if the parameter "wait" is true, and otherwise returns an error.
 func Lock(f *os.File, wait bool) error {
 	flags := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK)
 	if !wait {

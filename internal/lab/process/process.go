@@ -42,10 +42,11 @@ type Child struct {
 	before map[int]bool // IDs of the processes that existed before this one started
 }
 
-// Start starts a worker in dir, or in the lab's own working directory if dir is "". It marks the process with
-// id, and adds env to its environment. When ctx ends, the worker is killed. If the parameter "leaves" is set,
-// the worker has data to remove elsewhere, for example on a server. In this case, when ctx ends, the worker's
-// input is closed, and the worker is killed only if it does not exit within leaveGrace.
+// Start starts a worker in the directory dir, or in the lab's own working directory if dir is "". It marks the
+// process with the parameter "id", and adds the variables in "env" to its environment. When ctx ends, the
+// worker is killed. If the parameter "leaves" is true, the worker has data to remove elsewhere, for example on
+// a server. In this case, when ctx ends, the worker's input is closed, and the worker is killed only if it does
+// not exit within leaveGrace.
 func Start(ctx context.Context, executable string, args []string, dir, id string, leaves bool, env ...string) (*Child, error) {
 	c := &Child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, errors: Ends{Max: 8 * DetailEnd}, before: existing()}
 	c.Dir = dir
@@ -151,7 +152,7 @@ func Detail(given, stderr string) string {
 // Ends keeps the first and the last Max bytes written to it. In the output of a crash, the first lines are
 // the most useful ones; in a log, the last lines are.
 type Ends struct {
-	Max int // limit in bytes for first and for last
+	Max int // limit in bytes for the beginning, and for the end
 
 	mu    sync.Mutex
 	first []byte

@@ -6,7 +6,7 @@ import (
 )
 
 // Beside creates a temporary directory next to a file that will be replaced. If this process is killed, the
-// directory stays until a process calls Beside for a file in the same place.
+// directory stays until another process calls Beside for a file in the same directory.
 func Beside(file string) (*Scratch, error) {
 	return NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
 }

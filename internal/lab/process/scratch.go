@@ -63,8 +63,9 @@ func RemoveScratches() {
 	}
 }
 
-// NewScratch creates a directory in parent whose name begins with prefix. It creates parent if needed, and
-// first removes directories with this prefix that killed processes left in parent.
+// NewScratch creates a directory in the directory "parent". The new directory's name begins with the given
+// prefix. NewScratch creates the parent if needed, and first removes directories with this prefix that killed
+// processes left there.
 func NewScratch(parent, prefix string) (*Scratch, error) {
 	parent, err := filepath.Abs(parent)
 	if err != nil {
@@ -147,8 +148,8 @@ func (s *Scratch) remove() {
 	}
 }
 
-// marker returns the text of the lock file of dir. The text contains the name of dir and the directories in
-// made.
+// marker returns the text of the lock file of dir. The text contains the name of dir and the directories in the
+// parameter "made".
 func marker(dir string, made []string) string {
 	text := fmt.Sprintf("sqlite3perf: the directory %s is removed by the next run if the process that made this file was Killed\n", filepath.Base(dir))
 	for _, d := range made {
@@ -176,9 +177,9 @@ func IsAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(fi, at)
 }
 
-// Sweep removes the directories with this prefix in parent that killed processes created. If child processes
-// of the killed processes are still running, Sweep kills them on systems where it can find them. It returns
-// the parent directories that were created for the removed directories and still exist.
+// Sweep removes directories in the directory "parent" that killed processes created there with this prefix. If
+// child processes of the killed processes are still running, Sweep kills them on systems where it can find
+// them. It returns the parent directories that were created for the removed directories and still exist.
 func Sweep(parent, prefix string) (made []string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
@@ -194,10 +195,12 @@ func Sweep(parent, prefix string) (made []string) {
 	return made
 }
 
-// InUse reports whether another process is using a directory that it created in parent with this prefix.
+// InUse reports whether another process is using a directory that it created in the directory "parent" with
+// this prefix.
 func InUse(parent, prefix string) bool { return Users(parent, prefix) > 0 }
 
-// Users counts the directories in parent with this prefix that other processes created and are using.
+// Users counts the directories in the directory "parent" that other processes created with this prefix and are
+// using.
 func Users(parent, prefix string) (n int) {
 	own := map[string]bool{}
 	inUse.Lock()

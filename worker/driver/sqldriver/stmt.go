@@ -56,10 +56,23 @@ func (sc *scratch) anyColumns(rows *sql.Rows) error {
 	return nil
 }
 
+// converted is like context, for a caller that has no scratch.
+func (s *stmt) converted(ctx context.Context) context.Context {
+	if !s.converts() {
+		return ctx
+	}
+	sc := s.scratch.Get().(*scratch)
+	defer s.scratch.Put(sc)
+	return s.context(ctx, sc)
+}
+
+// converts reports whether the library needs contexts other than the caller's.
+func (s *stmt) converts() bool { return s.lib.Cancellable != nil || s.lib.Prepared != nil }
+
 // context returns the context to pass to the library. If many executions have the same context,
 // it is converted only once.
 func (s *stmt) context(ctx context.Context, sc *scratch) context.Context {
-	if s.lib.Cancellable == nil && s.lib.Prepared == nil {
+	if !s.converts() {
 		return ctx
 	}
 	if done := ctx.Done(); sc.ctx == nil || done != sc.done {

@@ -37,9 +37,7 @@ func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) 
 	if s.prepared == nil {
 		bound.text = t.tx
 	} else {
-		sc := s.scratch.Get().(*scratch)
-		bound.prepared = t.tx.StmtContext(s.context(ctx, sc), s.prepared)
-		s.scratch.Put(sc)
+		bound.prepared = t.tx.StmtContext(s.converted(ctx), s.prepared)
 	}
 	return bound, nil
 }

@@ -58,8 +58,8 @@ func (s *Search) rounds(n int, d time.Duration) int {
 	return 1 + int((d-time.Duration(n)*s.first)/(time.Duration(n)*s.later))
 }
 
-// leastRounds returns the least number of rounds after which each of the given number of tests can
-// be significant.
+// leastRounds returns how many rounds are needed so that a test can be significant. The parameter
+// "tests" is the number of tests for which the significance level is corrected.
 func leastRounds(tests int) int {
 	n := stats.MinSamples
 	for 2*math.Ldexp(1, -n)*float64(tests) >= stats.Alpha {
@@ -92,8 +92,8 @@ func (s *Search) prune(steps []*Step) {
 }
 
 // steps returns the steps from today's settings to the best candidates. Steps that can lose no more
-// data than today come first. Steps that can lose more follow. The last steps can lose less than
-// the best of the first group.
+// data than today come first. Steps that can lose more follow. The last steps are safer: they can
+// lose less than the best candidate that risks no more than today.
 func (s *Search) steps() []*Step {
 	steps := []*Step{{Changes: driver.Settings{}, Loss: s.found.Loss, Level: s.found.Loss}}
 	for _, level := range s.levels() {

@@ -38,7 +38,7 @@ func (h *history) badgeText() string {
 	return "measured " + date(h.releases[0].newest.Started)
 }
 
-// badgeOf says where the figure of a badge is from.
+// badgeOf says in which run the figure of a badge was measured.
 func (h *history) badgeOf() string {
 	switch c := h.change(); {
 	case h.floorIsNewest():

@@ -25,16 +25,16 @@ type history struct {
 	series   []trends.Trend // in the order of the page
 	more     int            // number of series that the page leaves out
 	older    map[olderKey][]JSONOlder
-	floor    *JSONFloor // time relative to plain C, in the newest run that measured both; nil: none
+	floor    *JSONFloor // time relative to plain C in the newest run that measured both; nil if no run measured both
 	floorIn  *JSONRun
-	floorOf  string // the release whose time floor has
+	floorOf  string // version of the library whose time is in the field "floor"
 }
 
 // release is a version of a driver's library.
 type release struct {
 	library, sqlite string
 	first, newest   *JSONRun
-	compared        *JSONRun // the newest run that compares this release with an older one; nil: none
+	compared        *JSONRun // the newest run that compares this release with an older one; nil if there is none
 	runs            int
 	harmful         []string // ids of known defects
 }
@@ -145,7 +145,7 @@ func fileName(driver string) string {
 
 func date(t time.Time) string { return t.UTC().Format("2006-01-02") }
 
-// version names a version of a library.
+// version returns the short name of a library's version, or "unknown".
 func version(library string) string { return cmp.Or(conditions.ShortVersion(library), "unknown") }
 
 func (h *history) document() document.Document {

@@ -84,7 +84,7 @@ type builder struct {
 	files *files
 
 	rendered int        // number of runs rendered in this call
-	facts    []*JSONRun // of the runs that are not damaged, in the order of their numbers
+	facts    []*JSONRun // facts about the runs that are not damaged, in the order of the runs' numbers
 }
 
 // rendered is the page and the figures of a run.
@@ -204,7 +204,7 @@ func toIndex(base string) document.Reference {
 	return document.Reference{Title: "All runs", Address: base + "index.html"}
 }
 
-// pages writes everything that is made of several runs.
+// pages writes the pages and badges that are made from several runs, and the assets.
 func (b *builder) pages(entries []store.Entry) error {
 	drivers := b.drivers()
 	for _, d := range drivers {
@@ -233,7 +233,7 @@ func (b *builder) pages(entries []store.Entry) error {
 	})
 }
 
-// page writes a page. base is the relative address of the site's directory.
+// page writes a page. The parameter "base" is the relative address of the site's directory.
 func (b *builder) page(name, kind, base string, d document.Document) error {
 	opts := document.Options{Assets: base + "assets/"}
 	if name != "index.html" {

@@ -19,7 +19,7 @@ type columnInfo struct {
 	plan.Column
 	full     string // name in error messages, such as users.id
 	node     *yaml.Node
-	set      *setInfo // nil if it is a parameter
+	set      *setInfo // data set of the column; nil for a parameter
 	siblings map[string]*columnInfo
 	of       []*yaml.Node  // the nodes that Generator.Of was read from
 	at       *yaml.Node    // the node that Generator.At was read from

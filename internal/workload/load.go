@@ -175,8 +175,8 @@ func (w *Workload) readSQL(name string) (string, error) {
 	return string(data), nil
 }
 
-// readBeside reads a file in the workload file's directory, or below. Errors contain name instead of
-// path.
+// readBeside reads a file in the workload file's directory, or below. Errors contain the parameter
+// "name" instead of the parameter "path".
 func (w *Workload) readBeside(name, path string, limit int64) ([]byte, error) {
 	const want = "want a file beside the workload's, or below"
 	if w.fsys == nil || !fs.ValidPath(path) {

@@ -19,8 +19,8 @@ type unit struct {
 	seen  time.Duration // for a writer: when its changes became visible to other transactions; for a reader: when it read
 }
 
-// add adds an event to the unit. The parameters "writes" and "controls" are the results of the function
-// effect for the event's statement.
+// add adds an event to the unit. The parameters "writes" and "controls" are the results of the
+// function "effect" for the event's statement.
 func (u *unit) add(e *record.Event, writes, controls bool) {
 	if !u.began {
 		u.read, u.began = e.At, !controls

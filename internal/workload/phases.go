@@ -74,7 +74,7 @@ func (l *resolver) phase(n *yaml.Node) {
 }
 
 // name reads the name of a phase or operation, which is shown in tables and identifies random
-// streams. ok is false if the name is missing or bad.
+// streams. The result "ok" is false if the name is missing or bad.
 func (l *resolver) name(f *fields, what, example string) (name string, ok bool) {
 	n := l.required(f, "name", "the %s has no name: write name: %s", what, example)
 	if name, ok = l.text(n, "name", "name: "+example); !ok {

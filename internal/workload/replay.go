@@ -276,8 +276,8 @@ func (r *replayer) leave(why string) (int, bool, error) {
 	return 0, false, nil
 }
 
-// statement returns the plan's statement of an event, and adds the event's parameters to
-// it. ok is false if the event cannot be replayed.
+// statement returns the plan's statement of an event, and adds the event's parameters to it. The
+// result "ok" is false if the event cannot be replayed.
 func (r *replayer) statement(e *record.Event) (i int, ok bool, err error) {
 	if e.Do != record.Run {
 		return r.variant(string(e.Do), strings.ToUpper(string(e.Do)), plan.Replayed{Do: string(e.Do)}), true, nil
@@ -436,8 +436,9 @@ const maxNamed = 24
 
 const otherStatements = "other statements"
 
-// r.name() chooses the operations of the replay, for each of which latencies are recorded. Each of the most
-// frequent kinds of statements is an operation, and all other kinds together are one more operation.
+// r.name() chooses the operations of the replay. The latencies of each operation are recorded
+// separately. Each of the most frequent kinds of statements is an operation, and all other kinds
+// together are one more operation.
 func (r *replayer) name() {
 	counts := map[string]int{}
 	for _, s := range r.plan.Events.Statement {

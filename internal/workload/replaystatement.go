@@ -31,8 +31,8 @@ type argument struct {
 	name   string
 }
 
-// of finds the argument's value among the parameters of an event. ok is false if the event has no
-// such parameter.
+// of finds the argument's value among the parameters of an event. The result "ok" is false if the
+// event has no such parameter.
 func (a argument) of(args []record.Arg) (record.Arg, bool) {
 	if a.name != "" {
 		for _, arg := range args {

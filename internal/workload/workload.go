@@ -431,7 +431,7 @@ func (w *Workload) Plan(scale string, params map[string]int64) (*plan.Plan, erro
 	return l.plan, nil
 }
 
-// check resolves the workload for the given values.
+// check resolves the workload for these values of its parameters.
 func (w *Workload) check(values map[string]int64) (*resolver, error) {
 	r := &reader{file: w.file}
 	l := w.resolver(r, values)

@@ -67,8 +67,8 @@ func (s *schema) anonymous(o object) string {
 // storageClasses lists the results of typeof.
 var storageClasses = []string{"null", "integer", "real", "text", "blob"}
 
-// calls are the words before the parentheses around a token, in lower case. The outermost call
-// is first.
+// calls are the words before the parentheses around a token, in lower case. The outermost call is
+// first. For example, in abs(round(x)) the calls of x are "abs" and "round".
 type calls []string
 
 func (c calls) innermost() string {
@@ -151,7 +151,8 @@ func textNames(list []token) map[int]bool {
 	return found
 }
 
-// arrowBefore reports whether a token is the right side of -> or ->>, a key of JSON.
+// arrowBefore reports whether a token is the right side of the operator -> or ->>. Such a token is
+// a key of JSON.
 func arrowBefore(list []token, at int) bool {
 	at = preceding(list, at)
 	return at > 0 && list[at].Is("->", "->>")

@@ -30,9 +30,9 @@ type objectStats struct {
 	members map[string]*member
 }
 
-// member is a member of objects.
+// member has statistics of the values of a member, such as "name", in several objects.
 type member struct {
-	column  *column // the values that are neither objects nor arrays; false and true are 0 and 1
+	column  *column // the values that are neither objects nor arrays; false and true are counted as 0 and 1
 	bools   int64
 	arrays  classStats // lengths of arrays, in bytes
 	items   []*member  // the first items of arrays
@@ -275,7 +275,8 @@ func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g gener
 	st := &c.stats
 	class := slices.MaxFunc(st.present(), func(x, y int) int { return cmp.Compare(st.class[x].n, st.class[y].n) })
 	if class == reals && st.class[reals].fraction {
-		// Formats have no real numbers: the digits after the point are random.
+		// A format cannot contain real numbers. So only the part before the point has the column's
+		// distribution; the digits after the point are random.
 		whole := make([]int64, 0, intervals+1)
 		for _, x := range quantiles(st.class[reals].real.sample, intervals) {
 			whole = append(whole, int64(max(-1e18, min(1e18, x))))

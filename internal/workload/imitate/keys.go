@@ -74,7 +74,7 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	case st.ascends() && !more:
 		return at(number, generated{kind: "serial", value: "0", also: []string{fmt.Sprintf("step: %d", min(values, parents)), fmt.Sprintf("every: %d", t.rows)}})
 	case !more && float64(values) > 0.95*float64(parents) && repeats*float64(t.rows)+0.5 < float64(t.rows)/float64(parents):
-		// Each parent has about as many rows as any other.
+		// All parents have about the same number of rows that refer to them.
 		return at(number, generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)})
 	case len(f.columns) > 1 && skew != nil:
 		return at(number, generated{kind: "zipf", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set), also: skew})

@@ -146,7 +146,7 @@ func (b *builder) read(t *table, x *index) (*Query, error) {
 	if x.partial != "" {
 		anonymous := x.partial
 		if !b.keep {
-			// The condition is passed as a view, because the method anonymous treats a view like
+			// The condition is passed as a view, because the method "anonymous" treats a view like
 			// the condition of an index.
 			o := object{kind: "view", table: t.name, sql: x.partial}
 			anonymous = b.schema.anonymous(o)

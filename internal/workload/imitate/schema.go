@@ -28,7 +28,7 @@ type table struct {
 	foreign   []*foreign
 	rows      int64
 	content   *table // for a full-text index: the table whose rows it indexes
-	contents  string // for a full-text index: the value of its option content; "''" if the value is empty, "" if there is no option
+	contents  string // for a full-text index: the value of its option "content"; "''" if the value is empty, "" if the index does not have this option
 	whole     bool   // the workload inserts the table's rows; if false, SQLite writes them
 	set       string // name of the table's data set
 	sample    reservoir[[]any]
@@ -65,7 +65,7 @@ type index struct {
 	groups  []distinct // distinct values of the first column, of the first two columns, …
 	changes []int64    // for each element of groups: number of rows whose values in these columns differ from those of the row before
 	last    []uint64   // the hashes of groups for the row before
-	sibling bool       // generated rows satisfy this index, because they satisfy the index in the field composite of the table
+	sibling bool       // generated rows satisfy this index, because they satisfy the index in the table's field "composite"
 	loose   string     // why the workload has the index without UNIQUE, or ""
 }
 

@@ -24,8 +24,8 @@ type busyError string
 
 func (e busyError) Error() string { return string(e) }
 
-// Copying is attempted for about 6 seconds. Each pause between attempts is longer than the
-// previous one by the constant pause.
+// Copying is attempted for about 6 seconds. Each pause between attempts is longer than the previous
+// one by the constant "pause".
 const (
 	attempts = 13
 	pause    = 80 * time.Millisecond
@@ -257,9 +257,9 @@ func fits(path, dir string) error {
 	return nil
 }
 
-// Write copies everything from a reader into a new file, and returns the SHA-256 of the contents. The
-// parameter "to" is the path of the file. If sync is true, the contents are on the disk when Write returns. If
-// Write fails, it leaves no file that it has created.
+// Write copies everything from a reader into a new file, and returns the SHA-256 of the contents.
+// The parameter "to" is the path of the file. If the parameter "sync" is true, the contents are on
+// the disk when Write returns. If Write fails, it leaves no file that it has created.
 func Write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -249,10 +249,11 @@ func (s *Snapshot) Close() error {
 	return errors.Join(errs...)
 }
 
-// Copy copies the snapshot for one trial. If share is true and the file system can do it, the copy shares the
-// snapshot's blocks. Then the first write to each block takes longer. If sync is true, a copy that shares no
-// blocks is on the disk when Copy returns. Copy computes the SHA-256 of the copied bytes, and returns an
-// error if the snapshot has changed since it was taken.
+// Copy copies the snapshot for one trial. If the parameter "share" is true and the file system can
+// do it, the copy shares the snapshot's blocks. Then the first write to each block takes longer. If
+// the parameter "sync" is true, a copy that shares no blocks is on the disk when Copy returns. Copy
+// computes the SHA-256 of the copied bytes, and returns an error if the snapshot has changed since
+// it was taken.
 func (s *Snapshot) Copy(ctx context.Context, path string, share, sync bool) error {
 	sum := ""
 	var err error

@@ -123,7 +123,7 @@ func readCount(fd int, b []byte) count {
 }
 
 // thread begins to count the event in the calling thread only. The function "end" returns the count
-// since then. The caller must stay on this thread until it has called end.
+// since then. The caller must stay on this thread until it has called "end".
 func (c *counter) thread() (end func() count) {
 	if c == nil {
 		return func() count { return count{} }

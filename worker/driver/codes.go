@@ -76,8 +76,8 @@ func CodeName(code int) string {
 	return fmt.Sprintf("SQLITE_%d", code)
 }
 
-// CodeByName returns the result code that has the name, such as 2067 for
-// SQLITE_CONSTRAINT_UNIQUE. ok is false if there is none.
+// CodeByName returns the result code that has this name, such as 2067 for SQLITE_CONSTRAINT_UNIQUE.
+// The result "ok" is false if no code has this name.
 func CodeByName(name string) (code int, ok bool) {
 	for code, n := range codeNames {
 		if n == name {

@@ -95,9 +95,9 @@ func LookupSetting(name string) (SettingDef, bool) {
 	return Vocabulary[i], true
 }
 
-// Nearest returns the candidate that the user probably meant by name. If only one candidate begins
-// with name, that is the result. Otherwise it is the candidate that differs from name by the fewest
-// edits. Nearest returns "" if no candidate is near.
+// Nearest returns the candidate that the user probably meant by the parameter "name". If only one
+// candidate begins with this name, Nearest returns it. Otherwise it returns the candidate that
+// differs from the name by the fewest edits. Nearest returns "" if no candidate is near.
 func Nearest(name string, candidates []string) string {
 	if len(name) > 100 { // not a typing mistake
 		return ""
@@ -118,8 +118,8 @@ func begins(prefix string) func(string) bool {
 	return func(word string) bool { return strings.HasPrefix(strings.ToLower(word), strings.ToLower(prefix)) }
 }
 
-// DidYouMean returns a question that suggests the candidate nearest to name, or "" if no candidate
-// is near.
+// DidYouMean returns a question that suggests the candidate nearest to a name, or "" if no
+// candidate is near.
 func DidYouMean(name string, candidates []string) string {
 	if n := Nearest(name, candidates); n != "" {
 		return Meant(n)
@@ -127,7 +127,7 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Meant returns the question "did you mean X?", where X is the parameter what, in quotes.
+// Meant returns the question "did you mean X?". X is the parameter "what", in quotes.
 func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
 // Suggest returns the end of an error message about an unknown name: a question that suggests the
@@ -227,7 +227,7 @@ func ParseSize(s string) (int64, error) {
 	return n << shift, nil
 }
 
-// With returns a copy of s to which the settings in over are added. They replace settings of the
+// With returns a copy of s to which the settings in "over" are added. They replace settings of the
 // same name.
 func (s Settings) With(over Settings) Settings {
 	r := maps.Clone(s)
@@ -238,8 +238,8 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
-// number returns a setting as a number. If the setting is not a number, or is less than the
-// parameter least, it returns the parameter otherwise.
+// number returns a setting as a number. It returns the parameter "otherwise" if the setting is not
+// a number, or is less than the parameter "least".
 func (s Settings) number(name string, least, otherwise int) int {
 	if n, err := strconv.Atoi(s[name]); err == nil && n >= least {
 		return n
@@ -285,8 +285,8 @@ func (s Settings) Pragmas() []string {
 	return list
 }
 
-// URI returns path as an SQLite URI file name with mode and cache, and with the
-// library's own query parameters in extra.
+// URI returns a path as an SQLite URI file name with the settings "mode" and "cache". The parameter
+// "extra" has further query parameters, which only the library knows.
 func (s Settings) URI(path string, extra url.Values) string {
 	q := url.Values{}
 	maps.Copy(q, extra)
@@ -314,7 +314,7 @@ func (m Mismatch) String() string {
 }
 
 // Differences finds the first connection that has settings other than the wanted ones, and
-// describes these settings. It returns "" if there is no such connection. The function why, which
+// describes these settings. It returns "" if there is no such connection. The function "why", which
 // may be nil, returns the reason why a driver cannot apply a setting's value, as [Info.Limit] does.
 func Differences(wanted Settings, connections []Settings, why func(setting, value string) (string, bool)) string {
 	for i, got := range connections {
@@ -335,9 +335,9 @@ func Differences(wanted Settings, connections []Settings, why func(setting, valu
 	return ""
 }
 
-// Check compares the wanted settings with got, which were read back from one connection. A
-// setting that cannot be read back is absent from got. Its absence is a mismatch only if its
-// [SettingDef] has Pragma or Shown set.
+// Check compares the wanted settings with those in the parameter "got", which were read back from
+// one connection. A setting that cannot be read back is not in "got". This is a mismatch only if
+// the setting's [SettingDef] has Pragma or Shown set.
 func Check(wanted, got Settings) []Mismatch {
 	var list []Mismatch
 	for _, d := range Vocabulary {

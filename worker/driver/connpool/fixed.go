@@ -36,7 +36,7 @@ type Fixed struct {
 }
 
 // Open returns a database with a [Fixed] pool of s.PoolSize() connections. It opens each connection
-// with the function open, and then calls [Apply] on it.
+// with the function "open", and then calls [Apply] on it.
 func Open(ctx context.Context, s driver.Settings, open func(number int) (ClosingConn, error)) (driver.DB, error) {
 	p, err := NewFixed(ctx, s.PoolSize(), func(number int) (ClosingConn, error) {
 		c, err := open(number)

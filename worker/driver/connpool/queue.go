@@ -30,7 +30,7 @@ func (q *Queue) Enter() (began time.Time) {
 }
 
 // Leave counts the wait of a caller. The parameter "began" is the result of Enter for this caller,
-// and got is false if the caller gets no connection.
+// and "got" is false if the caller gets no connection.
 func (q *Queue) Leave(began time.Time, got bool) {
 	if !got {
 		q.present.Add(-1)

@@ -65,7 +65,7 @@ func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver
 }
 
 // declared returns d.Info() without the limits of the engine. The checks of this package do not
-// prove these limits; the checks of the lab's package conformance do.
+// test these limits; the checks of the lab's package conformance do.
 func declared(d driver.Driver) driver.Info {
 	i := d.Info()
 	i.Limits = maps.Clone(i.Limits)
@@ -113,7 +113,7 @@ func Run(t *testing.T, d driver.Driver) {
 }
 
 // Failures runs all checks, each in a directory that newDir returns. It returns a map from the name
-// of a check to its error. Declared limits that no check proves are reported under the name
+// of a check to its error. Declared limits that no check tests are reported under the name
 // "limits". If no database can be opened and used, the only name is "open".
 func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
 	if err := opens(ctx, d, newDir()); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// failure is the panic that ends a check. The function try turns it into an error.
+// failure is the panic that ends a check. The function "try" turns it into an error.
 type failure struct{ err error }
 
 // must ends the check if err is not nil.
@@ -36,10 +36,11 @@ func try(f func()) (err error) {
 	return nil
 }
 
-// finally calls f and then last, even if f fails. It fails with the errors of both.
+// finally calls the function f and then, even if f fails, the function "last". It fails with the
+// errors of both.
 func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 
-// within calls f. If f fails, the error message begins with the text in where.
+// within calls the function f. If f fails, the error message begins with the parameter "where".
 func within(where string, f func()) {
 	if err := try(f); err != nil {
 		fatalf("%s: %w", where, err)
@@ -61,7 +62,7 @@ func alone(f func(t test)) testFunc {
 	}
 }
 
-// The function on returns a test that opens one database, runs the script on it, and calls f.
+// The function "on" returns a test that opens one database, runs the script on it, and calls f.
 func on(over driver.Settings, script string, f func(x *db)) testFunc {
 	return alone(func(t test) { t.open(over, script, f) })
 }
@@ -157,7 +158,7 @@ func (x *db) everyWay(f func(r runner)) {
 type runner struct {
 	driver.Runner
 	ctx   context.Context
-	adHoc bool // set if the method prepare makes ad hoc statements
+	adHoc bool // set if the method "prepare" makes ad hoc statements
 }
 
 func (r runner) script(sql string) { must(r.Script(r.ctx, sql)) }
@@ -194,7 +195,7 @@ func (r runner) rows(sql string, types ...driver.ColumnType) [][]any {
 	return r.query(driver.Statement{SQL: sql, Columns: types}, nil)
 }
 
-// wantRows fails unless the query returns the rows in list.
+// wantRows fails unless the query returns the rows in "list".
 func (r runner) wantRows(st driver.Statement, b *driver.Batch, row int, list [][]any) {
 	r.prepare(st, func(s stmt) { s.wantRows(b, row, list) })
 }
@@ -260,7 +261,7 @@ func (s stmt) query(b *driver.Batch, row int) (list [][]any) {
 	return list
 }
 
-// wantRows fails unless the statement returns the rows in list.
+// wantRows fails unless the statement returns the rows in "list".
 func (s stmt) wantRows(b *driver.Batch, row int, list [][]any) { must(diff(s.query(b, row), list)) }
 
 func (s stmt) result(b *driver.Batch, row int) driver.Result {
@@ -272,10 +273,10 @@ func (s stmt) result(b *driver.Batch, row int) driver.Result {
 	return result
 }
 
-// ignore is the parameter visit of queries whose rows do not matter.
+// ignore is the function "visit" of queries whose rows do not matter.
 func ignore(driver.Row) error { return nil }
 
-// wantPrimary fails unless f fails with an error whose primary result code is the parameter code.
+// wantPrimary fails unless the function f fails with an error whose primary result code is "code".
 func wantPrimary(what string, code int, f func()) {
 	err := try(f)
 	if driver.PrimaryCode(err) != code {
@@ -283,7 +284,7 @@ func wantPrimary(what string, code int, f func()) {
 	}
 }
 
-// wantCode fails unless f fails with an error whose extended result code is the parameter code.
+// wantCode fails unless the function f fails with an error whose extended result code is "code".
 func wantCode(what string, code int, f func()) {
 	err := try(f)
 	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code != code {

@@ -175,7 +175,7 @@ func inMemory(x *db) {
 }
 
 // sharing returns a test in which one connection reads while another connection has inserted a row
-// without committing it. The reader must see as many rows as the parameter seen: 1 if the two
+// without committing it. The reader must see as many rows as the parameter "seen": 1 if the two
 // connections share a page cache, otherwise 0.
 func sharing(over driver.Settings, seen int64) testFunc {
 	over = over.With(driver.Settings{"pool_size": "2"})

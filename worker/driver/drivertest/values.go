@@ -122,7 +122,7 @@ func reusedCells(x *db) {
 }
 
 // readAny reads a result without declared columns. Each value must be read with the type that it
-// has in SQLite. Unless texts is set, a text may be read as a blob.
+// has in SQLite. Unless the parameter "texts" is true, a text may be read as a blob.
 func readAny(r runner, texts bool) {
 	list := [][]any{
 		{int64(7), 1.5, "text", []byte{0, 255}, nil},
@@ -199,7 +199,7 @@ func otherClass(x *db) {
 }
 
 // readOther reads a result of two rows. Column 2 of the second row has a value whose type in SQLite
-// is the parameter class.
+// is the parameter "class".
 func readOther(x *db, sql, class string, column driver.ColumnType) {
 	st := driver.Statement{SQL: sql, Params: intPair[:1], Columns: []driver.ColumnType{{Type: driver.Int}, column}}
 	b := ints(int64(2))

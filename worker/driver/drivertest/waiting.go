@@ -95,9 +95,9 @@ func endsAnyhow(got <-chan ending, release func() error) error {
 
 // cancelWaiting runs each operation of the list, first on a pool of one connection and then on that
 // connection. A second DB holds the lock for which the operation waits. While the operation waits,
-// cancelWaiting cancels its context and calls check. The channel got delivers the error of the
-// operation, or nil. The function release releases the lock. After that, the next borrower of the
-// connection must be able to use it as usual.
+// cancelWaiting cancels its context and calls the function "check". The channel "got" delivers the
+// error of the operation, or nil. The function "release" releases the lock. After that, the next
+// borrower of the connection must be able to use it as usual.
 func cancelWaiting(list []waiter, check func(got <-chan ending, release func() error) error) testFunc {
 	return alone(func(t test) {
 		t.open(unsynced, intTable, func(holder *db) {

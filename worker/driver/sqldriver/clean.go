@@ -22,9 +22,9 @@ func (c *cleanConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return clean, nil
 }
 
-// A library's connection must implement the interface preparing, and may implement the interface
-// executing. A wrapper must implement the same interfaces as the connection that it wraps, because
-// database/sql looks for them.
+// A library's connection must implement the interface "preparing", and may implement the interface
+// "executing". A wrapper must implement the same interfaces as the connection that it wraps,
+// because database/sql looks for them.
 type (
 	preparing interface {
 		driver.Conn

@@ -250,8 +250,8 @@ func (c *conn) script(ctx context.Context, sql string) error {
 
 // Begin lets ctx end the wait for a lock, but not the transaction. When a transaction's context
 // ends, database/sql rolls back in another goroutine, which could end a later transaction of the
-// connection's owner. database/sql also closes the connection, unless kept returns true. So if kept
-// returns false, the transaction begins with a context that cannot end.
+// connection's owner. database/sql also closes the connection, unless the method "kept" returns
+// true. So if "kept" returns false, the transaction begins with a context that cannot end.
 func (c *conn) Begin(ctx context.Context) (contract.Tx, error) {
 	t := &tx{lib: c.lib, on: c}
 	until := ctx

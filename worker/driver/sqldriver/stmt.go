@@ -16,7 +16,7 @@ type textRunner interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// stmt is a prepared statement or, if the field "prepared" is nil, ad hoc SQL. The field text
+// stmt is a prepared statement or, if the field "prepared" is nil, ad hoc SQL. The field "text"
 // executes ad hoc SQL.
 type stmt struct {
 	lib *Library

@@ -279,10 +279,10 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 	return nil
 }
 
-// withinFiles returns an error if SQL may reach other files, unless allowed is set. If the library
-// can set SQLite's limits, withinFiles looks only for PRAGMAs that name a directory, because no
-// limit prevents them. Otherwise it also looks for words such as ATTACH. It does not parse the SQL,
-// so it also returns an error if a string literal contains such a word.
+// withinFiles returns an error if SQL may reach other files, unless the parameter "allowed" is
+// true. If the library can set SQLite's limits, withinFiles looks only for PRAGMAs that name a
+// directory, because no limit prevents them. Otherwise it also looks for words such as ATTACH. It
+// does not parse the SQL, so it also returns an error if a string literal contains such a word.
 func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
 	words := driver.DirectoryPragma
 	why, unlimited := info.Limits[driver.LimitFiles]

@@ -57,8 +57,9 @@ type mixClient struct {
 	count   func(driver.Row) error // adds a row to rows; made once, because a closure per operation would be an allocation
 	err     error
 
-	// Counts of operations that ended with an error, by the error's code. errors counts the
-	// operations that failed. results counts the operations that declare the error as their result.
+	// Counts of operations that ended with an error, by the error's code. The field "errors" counts
+	// the operations that failed. The field "results" counts the operations that declare the error
+	// as their result.
 	errors, results protocol.ErrorCounts
 	primaryOnly     bool // the driver reports primary codes only
 }
@@ -320,8 +321,8 @@ func (c *mixClient) succeeded() (n int64) {
 	return n
 }
 
-// prepare fills c.ops. If shared is nil, it prepares the statements. Otherwise it uses the
-// statements of shared, which are the operations of another client on the same pool.
+// prepare fills c.ops. If the parameter "shared" is nil, it prepares the statements. Otherwise it
+// uses the statements of "shared", which are the operations of another client on the same pool.
 func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]

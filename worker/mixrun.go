@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// run does the client's operations. begin is the time at which the client begins. The client's own
-// time does not include waiting for turns and generating parameters. So after each such wait, run
-// moves begin, and the times that depend on it, forward.
+// run does the client's operations. The parameter "begin" is the time at which the client begins.
+// The client's own time does not include waiting for turns and generating parameters. So after each
+// such wait, run moves "begin", and the times that depend on it, forward.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {
@@ -297,8 +297,8 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (
 	return nil, nil
 }
 
-// call runs one statement with row r of its parameters. stmt is call.stmt, or call.stmt within
-// a transaction.
+// call runs one statement with row r of its parameters. The parameter "stmt" is call.stmt, or
+// call.stmt within a transaction.
 func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r int) error {
 	if !call.reads {
 		return stmt.Exec(ctx, call.batch, r, r+1)

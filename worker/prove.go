@@ -141,11 +141,11 @@ func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*
 	return &proof, readLibrary(ctx, conns[0], &proof)
 }
 
-// readAgain sends the lab the settings after the schema or, if phase is not "", after that phase.
-// It updates t.wal and t.apart to these settings. It also makes every connection read the schema,
-// so that the first statement of the next phase does not have to read it. A lock could prevent that
-// statement from reading the schema, and SQLite would then use the schema that it knew before the
-// tables existed.
+// readAgain sends the lab the settings in force after a phase, or after the schema if the parameter
+// "phase" is "". It updates t.wal and t.apart to these settings. It also makes every connection
+// read the schema, so that the first statement of the next phase does not have to read it. A lock
+// could prevent that statement from reading the schema, and SQLite would then use the schema that
+// it knew before the tables existed.
 func (t *trial) readAgain(ctx context.Context, phase string) error {
 	after := "the schema"
 	if phase != "" {
@@ -290,7 +290,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 		seen["txlock"] = "deferred"
 		err = other.Script(ctx, "ROLLBACK")
 	case got["journal_mode"] == "wal":
-		// In WAL mode an exclusive transaction is an immediate one.
+		// In WAL mode, exclusive and immediate transactions take the same lock, so they cannot be
+		// distinguished. The requested mode is assumed.
 		seen["txlock"] = "immediate"
 		if t.req.Settings["txlock"] == "exclusive" {
 			seen["txlock"] = "exclusive"
@@ -306,8 +307,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 }
 
 // observeCache returns "shared" if two connections share a cache, and "private" otherwise. While
-// one connection holds the write lock, the other connection (the parameter other) asks for it. The
-// error is SQLITE_LOCKED only in a shared cache.
+// one connection holds the write lock, the connection "other" asks for it. The error is
+// SQLITE_LOCKED only in a shared cache.
 func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, error) {
 	holder, err := t.db.Conn(ctx)
 	if err != nil {
@@ -345,7 +346,7 @@ func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 	return lockCode(err)
 }
 
-// lockCode returns the primary code of err if that is SQLITE_BUSY or SQLITE_LOCKED. Otherwise
+// lockCode returns the primary code of err if that code is SQLITE_BUSY or SQLITE_LOCKED. Otherwise
 // it returns 0 and err.
 func lockCode(err error) (int, error) {
 	if code := driver.PrimaryCode(err); code == driver.CodeBusy || code == driver.CodeLocked {

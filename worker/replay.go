@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// replay is a replay phase in progress. The fields took, rows, affected, code and otherID have one
+// replay is a replay phase in progress. The slices took, rows, affected, code and otherID have one
 // entry for each event. Only the client that runs the event writes its entry.
 type replay struct {
 	*plan.Replay
@@ -320,8 +320,8 @@ func replayed(s *plan.Replayed) driver.Statement {
 	return st
 }
 
-// end rolls back c.tx if do is [plan.ReplayRollback], and commits it otherwise. It does nothing if
-// there is no transaction, because the transaction may have ended earlier.
+// end rolls back c.tx if the parameter "do" is [plan.ReplayRollback], and commits it otherwise. If
+// there is no transaction, end does nothing, because the transaction may have ended earlier.
 func (c *replayClient) end(ctx context.Context, do string) error {
 	tx := c.tx
 	if tx == nil {

@@ -75,7 +75,7 @@ func (t *trial) wakeWAL(ctx context.Context) error {
 }
 
 // inserted returns the number and the checksum of the rows that each table has gained. The
-// parameter before has the tables' sums before the phase.
+// parameter "before" has the tables' sums before the phase.
 func (t *trial) inserted(ctx context.Context, tables []plan.Stored, before []plan.RowSum) ([]protocol.Inserted, error) {
 	after, err := t.stored(ctx, tables)
 	if err != nil {

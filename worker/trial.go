@@ -94,9 +94,9 @@ func (t *trial) serve(ctx context.Context) error {
 	return err
 }
 
-// disown sets owned to false, and removes the database if remove is true and owned was true. It
-// returns the old value of owned. A second caller waits for the first, so that the process does
-// not end while the database is being removed.
+// disown sets t.owned to false and returns its old value. If the parameter "remove" and the old
+// value are true, disown removes the database. A second caller waits for the first, so that the
+// process does not end while the database is being removed.
 func (t *trial) disown(remove bool) (owned bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -261,8 +261,8 @@ func (t *trial) phases(ctx context.Context) (phase string, err error) {
 }
 
 // wait waits for the lab's order to proceed, if the trial takes turns with other trials. The
-// parameter interrupted is the phase that the worker is measuring, or "" between phases.
-// wall is the wall time of that phase so far, in nanoseconds.
+// parameter "interrupted" is the phase that the worker is measuring, or "" between phases. The
+// parameter "wall" is the wall time of that phase so far, in nanoseconds.
 func (t *trial) wait(ctx context.Context, interrupted string, wall int64) error {
 	if !t.req.Alternate {
 		return nil

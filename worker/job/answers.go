@@ -251,8 +251,8 @@ func (p *asking) phase(ctx context.Context, ph *plan.Phase) error {
 	return nil
 }
 
-// call runs the first executions of a statement and reports their answers. n is the number of
-// executions in the workload. call runs at most p.Executions of them.
+// call runs the first executions of a statement and reports their answers. The parameter n is the
+// number of executions in the workload. call runs at most p.Executions of them.
 func (p *asking) call(ctx context.Context, at protocol.Answer, c *plan.Call, forEach string, n int64) error {
 	if len(c.Parameters) == 0 {
 		n = 1 // all executions are the same
@@ -404,7 +404,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 }
 
 // load inserts the remaining rows of a data set in one transaction. The first of them is the row
-// whose number is in the parameter from.
+// whose number is in the parameter "from".
 func (p *asking) load(ctx context.Context, ds *plan.DataSet, from int64) (err error) {
 	tx, err := p.conn.Begin(ctx)
 	if err != nil {

@@ -67,7 +67,7 @@ func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 	}
 	p.out.TimesAsText = ask(asTime) != nil
 	if p.out.TimesAsText && ctx.Err() == nil {
-		_ = ask(asText) // if ask fails, so will the statements of the replay
+		_ = ask(asText) // if "ask" fails, the statements of the replay will fail too
 	}
 	return ctx.Err()
 }
@@ -97,7 +97,7 @@ func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Repla
 			}
 		}
 	}
-	// SQLite's function quote returns a text, which no library converts back to a time.Time.
+	// SQLite's function quote() returns a text. No library converts this text back to a time.Time.
 	q := driver.Question{SQL: "SELECT quote(?)", Rows: true}
 	at.Operation = "stored times"
 	for _, t := range first {

@@ -160,8 +160,8 @@ type reader struct {
 	digits     [2 * sha256.Size]byte
 }
 
-// located is a mismatch in a range of the table. The field at is the index of the range, and Row is
-// counted from the beginning of the range.
+// located is a mismatch in a range of the table. The field "at" is the index of the range. The
+// field Row is counted from the beginning of the range.
 type located struct {
 	protocol.Mismatch
 	at int
@@ -219,7 +219,7 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 // an empty text, so an empty text may be a NULL.
 var errMayBeNull = errors.New("an empty text, which may be NULL")
 
-// scan reads one range of the table and verifies its rows. The parameter at is the index of the
+// scan reads one range of the table and verifies its rows. The parameter "at" is the index of the
 // range.
 func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt, b *driver.Batch) error {
 	if p.stop.Load() {
@@ -301,8 +301,8 @@ func (r *reader) matches(row driver.Row) bool {
 }
 
 // note counts a row that does not match, and records the details of the first such rows. The
-// parameter at is the index of the range, and n is the number of the row in the range, counted from
-// 0.
+// parameter "at" is the index of the range, and n is the number of the row in the range, counted
+// from 0.
 func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	if r.mismatches++; r.mismatches <= listed {
 		r.first = append(r.first, located{protocol.Mismatch{Row: n, ID: id, Why: why(row)}, at})

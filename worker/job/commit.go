@@ -251,7 +251,7 @@ func (k *committing) borrowAgain(ctx context.Context, n int) (err error) {
 // mostFailures is the maximum number of failures that a result describes.
 const mostFailures = 1000
 
-// described adds an error of transaction n to a list, unless the list is full.
+// described adds an error of transaction n to a list of failures, unless the list is full.
 func described(list []protocol.CommitFailure, n int, what string, err error) []protocol.CommitFailure {
 	if len(list) == mostFailures {
 		return list

@@ -46,8 +46,8 @@ func errorf(code, format string, args ...any) error {
 }
 
 // refuse returns an error about a request. The parameter "problem" is the error's message. The
-// parameter fields has the names of the job's fields whose values the user can change to avoid the
-// error.
+// parameter "fields" has the names of the job's fields whose values the user can change to avoid
+// the error.
 func refuse(code, problem string, fields ...string) error {
 	e := &protocol.FieldError{Problem: problem}
 	for _, f := range fields {
@@ -107,8 +107,8 @@ func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 	return nil
 }
 
-// mustBeNew returns an error if the database has tables. The message of the error includes the text
-// in reason.
+// mustBeNew returns an error if the database has tables. The message of the error includes the
+// parameter "reason".
 func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
 	n, err := driver.Number(ctx, r, "SELECT count(*) FROM sqlite_master")
 	if err == nil && n > 0 {
@@ -119,7 +119,8 @@ func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
 
 // Run does the job. When ctx ends, Run leaves the database consistent and returns a partial result.
 // If a job of the kind "concurrent" fails, Run returns both its partial result and the error. If
-// another job fails, Run returns only the error. Only one goroutine at a time calls tell.
+// another job fails, Run returns only the error. Only one goroutine at a time calls the function
+// "tell".
 func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	if err := j.Check(); err != nil {
 		return nil, &Error{protocol.CodeUsage, err}

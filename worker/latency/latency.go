@@ -44,7 +44,7 @@ func (l *Histogram) Record(ns int64) {
 	_ = l.h.RecordValue(min(max(ns, 1), longest)) // RecordValue cannot fail within these bounds
 }
 
-// Merge adds all latencies in other to l.
+// Merge adds all latencies of the histogram "other" to l.
 func (l *Histogram) Merge(other *Histogram) { l.h.Merge(other.h) }
 
 // Reset removes all latencies.

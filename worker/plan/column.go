@@ -55,8 +55,8 @@ func newColumn(seed uint64, name string, typ driver.Type, gen *Generator) *colum
 	}
 }
 
-// link checks the generator and finds its sources. siblings are the columns of the
-// same set, or the parameters of the same statement.
+// link checks the generator and finds its sources. The map "siblings" has the columns of the same
+// set, or the parameters of the same statement.
 func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
 	switch c.linked {
 	case linked:

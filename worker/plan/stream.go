@@ -72,7 +72,7 @@ type arenaKey struct {
 }
 
 // arena returns random bytes, or random letters if the parameter "text" is true. A value of any
-// length up to longest can begin at any of the first 2^arenaBits positions.
+// length up to the parameter "longest" can begin at any of the first 2^arenaBits positions.
 func arena(text bool, longest int64) []byte {
 	const once = 1 << arenaBits
 	size := once + max(1, int(longest+once-1)/once)*once
@@ -148,7 +148,7 @@ func (z *zipf) at(s stream, i int64) uint64 {
 	}
 }
 
-// A value of type weights draws an index with probability proportional to its weight. Entry i is
+// A value of type "weights" draws an index with probability proportional to its weight. Entry i is
 // the sum of the weights up to and including weight i.
 type weights []uint64
 

@@ -217,8 +217,8 @@ func early(t *testing.T, b *base) {
 	b.want(number, "0")
 }
 
-// disturbed is a database whose transactions are committed by the function commit. The parameter n
-// of commit is the number of commits on the connection so far, including this one.
+// disturbed is a database whose transactions are committed by the function "commit". Its parameter
+// n is the number of commits on the connection so far, including this one.
 type disturbed struct {
 	driver.DB
 	commit func(n int, tx driver.Tx) error

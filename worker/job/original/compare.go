@@ -36,7 +36,7 @@ type Comparison struct{ Driver driver.Driver }
 // cores are settings with one pooled connection for each core.
 var cores = driver.Settings{"pool_size": strconv.Itoa(runtime.NumCPU())}
 
-// settings are the settings of the jobs' databases. The constant options has the same settings
+// settings are the settings of the jobs' databases. The constant "options" has the same settings
 // for the loops' databases.
 var settings = driver.Settings{"journal_mode": "wal", "synchronous": "off"}
 

@@ -290,7 +290,8 @@ func appendString(b []byte, s string) []byte {
 func codeOf(err error) int {
 	for ; err != nil; err = errors.Unwrap(err) {
 		v := reflect.ValueOf(err)
-		// With constant names, the linker can leave out methods that are never called.
+		// The names of the methods are constants, so that the linker can leave out methods that are
+		// never called.
 		for _, m := range [...]reflect.Value{v.MethodByName("ExtendedCode"), v.MethodByName("Code")} {
 			if m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 {
 				if code, ok := integer(m.Call(nil)[0]); ok {

@@ -53,7 +53,7 @@ func (e event) open(thread int, inherit bool) (fd int, err error) {
 type counter struct {
 	event event
 	fds   []int
-	buf   [24]byte // buffer for reading: an allocation would be counted as the driver's
+	buf   [24]byte // read uses this buffer, because an allocation would count as the driver's
 }
 
 // newCounter begins to count an event. It returns nil if this system cannot count the event, or if

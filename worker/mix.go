@@ -39,7 +39,7 @@ type mixClient struct {
 	next  int64   // number of the client's operations up to the end of the chunk
 
 	mutex   *sync.Mutex // the application's mutex, which all clients share
-	writing bool        // hold the mutex around each operation that may write
+	writing bool        // true if the client must hold the mutex around each operation that may write
 	retries int64
 
 	atMutex, backedOff protocol.Wait
@@ -71,7 +71,7 @@ const maxHistograms = 256
 type mixOp struct {
 	*plan.Operation
 	runner  driver.Runner // the runner that prepared the statements
-	mutex   bool          // hold the mutex around each attempt
+	mutex   bool          // true if the client must hold the mutex around each attempt
 	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex or timeout
 	calls   []mixCall
 	row     int // row in the parameters of the next execution
@@ -139,7 +139,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		defer func() { s.WALRestarts = log.restarts() }()
 	}
 	if processes > 1 {
-		w.prepare() // now, because later the other processes may already use the database
+		w.prepare() // prepare the stopwatch now, because the other processes may already use the database when this process begins
 		if err := t.meet(ctx, p.Name, protocol.TypePrepared, protocol.TypeBegin); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ type replayClient struct {
 	read    int64
 	count   func(driver.Row) error
 	result  driver.Result // the result of the current event; nil if it need not be compared with the recording
-	said    map[int]said  // by code, the first error that is not a lock error and is not in the recording
+	said    map[int]said  // by code, the first error with this code that is neither a lock error nor in the recording
 	elapsed int64
 	asking  int64        // time in ns that asking the library for results took
 	turns   *clientTurns // divides the replay into slices; nil if it is measured in one piece

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// stored returns, for each table, the number of rows. If the entry in tables lists columns, it also
-// returns the sum of the rows' hashes.
+// stored returns, for each table, the number of rows. If the table's entry in "tables" lists
+// columns, it also returns the sum of the rows' hashes.
 func (t *trial) stored(ctx context.Context, tables []plan.Stored) (sums []plan.RowSum, err error) {
 	err = t.ours(ctx, "reading back the tables", func(ctx context.Context) error {
 		read, err := t.read(ctx, tables)

@@ -124,7 +124,7 @@ func installFilter() (int, error) {
 // ioCounter reads how much this process has synced and written. A nil ioCounter counts nothing.
 type ioCounter struct {
 	file *os.File
-	buf  [512]byte // an allocation would be counted as the driver's
+	buf  [512]byte // read uses this buffer, because an allocation would count as the driver's
 }
 
 func newIOCounter() (*ioCounter, error) {

@@ -50,7 +50,7 @@ type trial struct {
 	out    *answers
 
 	mu    sync.Mutex
-	owned bool // the trial must remove the database if the lab goes
+	owned bool // true if the trial must remove the database after an error, or when the lab has gone
 }
 
 // serve runs a trial and sends its responses. It returns an error only if the lab has gone or a

@@ -166,7 +166,7 @@ func difference(from, to driver.Settings) driver.Settings {
 }
 
 // judge sets the results of the steps, and the fields of f that describe the confirmation. It
-// computes them from a, the analysis of the run that measured the steps. It returns how many steps,
+// computes them from the analysis of the run that measured the steps. It returns how many steps,
 // apart from safer ones, are not worth setting.
 func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), f.Phase)

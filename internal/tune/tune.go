@@ -58,8 +58,8 @@ type Search struct {
 	later    time.Duration     // time of each later trial
 	forces   []driver.Settings // settings in force today, one element for each phase of each workload
 	space    []Setting
-	tried    map[string]bool         // values that any candidate had, as name=value
-	alone    map[string]*Tried       // first result of each value; keys are name=value
+	tried    map[string]bool         // values that some candidate has had so far, as name=value
+	alone    map[string]*Tried       // the first result of each value, by name=value
 	best     map[int]driver.Settings // for each loss, the best of the candidates that risk no greater loss
 }
 

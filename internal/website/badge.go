@@ -103,8 +103,8 @@ const mostShort = 40
 
 func short(s string) string { return cut(s, mostShort) }
 
-// cut makes one printable line of a text from elsewhere, and cuts it after the given number of
-// characters.
+// cut makes one printable line of a text that anybody may have written, and shortens it to the
+// given number of characters.
 func cut(s string, most int) string { return document.Cut(document.Line(s), most) }
 
 // badgeTemplate draws a badge. The width of a text is not known here, so textLength makes it fit.

@@ -49,10 +49,10 @@ type olderKey struct {
 // Limits of a driver's page, so that it stays small however many runs there are.
 const (
 	mostSeries = 60  // series: one for each cell
-	mostRuns   = 200 // the times of this many newest runs are shown
-	mostPoints = 60  // newest points in a picture
+	mostRuns   = 200 // number of newest runs whose times are shown
+	mostPoints = 60  // number of newest points in a picture
 
-	mostMachine = 300 // characters that describe a machine
+	mostMachine = 300 // greatest number of characters that describe a machine
 )
 
 // drivers returns the history of each driver, by name.

@@ -88,7 +88,7 @@ func factsOf(a *stats.Analysis, answer string) *JSONRun {
 	run := a.Run
 	f := &JSONRun{Schema: figuresSchema, Version: FiguresVersion, Run: run.ID, Tool: run.Version, Started: run.Started.UTC(), Answer: answer,
 		Compares: run.Compares != nil, Machine: run.Machine, Figures: []JSONFigure{}}
-	f.Machine.Directory = "" // says nothing about figures, and may be private
+	f.Machine.Directory = "" // the directory does not help to understand figures, and may be private
 	if len(run.Command) > 0 {
 		f.Command = run.Command[0]
 	}

@@ -82,7 +82,8 @@ func (f *files) begin() error {
 		if err != nil {
 			return err
 		}
-		// A checkout of an empty branch has .git, and a site of GitHub may have CNAME and .nojekyll.
+		// These files may be in a directory that is otherwise empty: a checkout of an empty branch
+		// has .git, and a site on GitHub Pages may have CNAME and .nojekyll.
 		if slices.ContainsFunc(list, func(e fs.DirEntry) bool {
 			return !slices.Contains([]string{".git", ".nojekyll", "CNAME", temporary}, e.Name())
 		}) {

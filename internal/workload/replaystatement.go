@@ -170,7 +170,7 @@ func operationName(sql string) string {
 		case !found:
 			found = token.Is(after)
 		case or:
-			or = false // this token is the word after OR, such as IGNORE, and not the table
+			or = false // this token is the word after OR, such as IGNORE; it is not the table
 		case name == "UPDATE" && token.Is("OR"):
 			or = true
 		case token.Text == "(":

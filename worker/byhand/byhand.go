@@ -39,8 +39,8 @@ ORDER BY users.created, articles.created, comments.created`
 	UpdateUser = "UPDATE users SET active = 1 - active WHERE id = ?"
 )
 
-// User is a row of the table users. Times are stored as milliseconds since the Unix epoch,
-// booleans as 0 or 1.
+// User is a row of the table users. SQLite stores its times as milliseconds since the Unix epoch,
+// and its booleans as 0 or 1.
 type User struct {
 	ID      int64
 	Created time.Time

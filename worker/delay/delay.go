@@ -288,7 +288,7 @@ func (p *Proxy) fill(q *queue, from io.Reader) error {
 // last chunk it closes the destination for writing.
 func (p *Proxy) deliver(who *dialer, q *queue, to net.Conn, gone <-chan struct{}) error {
 	for {
-		c := q.take() // fill puts a last chunk, even if the connections are closed
+		c := q.take() // this returns even if the connections are closed, because fill then puts a last chunk
 		err := p.wait(c.due, gone)
 		if err == nil {
 			err = p.open(who, gone)

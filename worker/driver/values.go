@@ -180,7 +180,7 @@ func (b *Batch) Key(r int) (key int64, ok bool) {
 type Cell struct {
 	Null bool
 	Bool bool
-	Type Type // type of the value if the statement has AnyColumns, otherwise not set
+	Type Type // type of the value; only set if the statement has AnyColumns
 	Int  int64
 	Real float64
 	Text string

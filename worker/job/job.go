@@ -21,7 +21,7 @@ type Database struct {
 	Seed     uint64          // the seed from which values are generated
 	Proof    *protocol.Proof // the settings that the worker has read back
 
-	// Open opens the database again, with the same settings, except that the settings in over
+	// Open opens the database again, with the same settings, except that the settings in "over"
 	// replace settings of the same name.
 	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
 

@@ -44,7 +44,7 @@ type Replayed struct {
 	Parameters []Recorded `json:"parameters,omitempty"`
 }
 
-// The values of Do: an event begins or ends a transaction by a call of the library, without
+// The values of Do. Such an event begins or ends a transaction by a call of the library, without
 // SQL.
 const (
 	ReplayBegin    = "begin"

@@ -189,8 +189,8 @@ func newBytes(typ, s string) Value {
 	return v
 }
 
-// cut returns the beginning of a string of more than longest bytes. It does not cut within a
-// character.
+// cut returns the beginning of a string that has more bytes than the constant "longest". It does
+// not cut within a character.
 func cut(s string) string {
 	n := longest
 	for n > longest-utf8.UTFMax && !utf8.RuneStart(s[n]) {

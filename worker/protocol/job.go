@@ -369,7 +369,7 @@ type DSN struct {
 // Opening is a database to open, with the statements to run when it is open.
 type Opening struct {
 	DSN     string   `json:"dsn"`               // the data source name, which is passed to the library unchanged
-	File    string   `json:"file,omitempty"`    // name of the file that the data source name means; "": a database in memory
+	File    string   `json:"file,omitempty"`    // name of the file that the data source name refers to; "" if it means a database in memory
 	Pragmas []string `json:"pragmas,omitempty"` // further pragmas to read
 	Init    []string `json:"init,omitempty"`    // statements to run on each connection before anything is read
 	Begin   string   `json:"begin,omitempty"`   // the statement that begins a transaction; "": the library's own call

@@ -42,7 +42,7 @@ func (s *Size) Near() bool { return near(float64(s.Bytes[0]), float64(s.Bytes[1]
 // Compared is one query on the database and on its imitation.
 type Compared struct {
 	Query *Query
-	Plan  [2]string // plan in the database, and in the imitation
+	Plan  [2]string // SQLite's plan of the query: in the database, and in the imitation
 	Rows  [2]float64
 	Time  [2]time.Duration // median time of an execution, by this process's SQLite
 

@@ -64,7 +64,7 @@ type index struct {
 	parts   []part
 	groups  []distinct // distinct values of the first column, of the first two columns, …
 	changes []int64    // for each element of groups: number of rows whose values in these columns differ from those of the row before
-	last    []uint64   // the hashes of groups for the row before
+	last    []uint64   // for each element of groups: the hash of the values of these columns in the row before
 	sibling bool       // generated rows satisfy this index, because they satisfy the index in the table's field "composite"
 	loose   string     // why the workload has the index without UNIQUE, or ""
 }

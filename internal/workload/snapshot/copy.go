@@ -62,7 +62,7 @@ func Check(path string) error {
 
 // head returns the first n bytes of a file, or the whole file if it is shorter.
 func head(path string, n int) ([]byte, error) {
-	f, err := directory.OpenRegular(path) // a pipe with the name of a log would block
+	f, err := directory.OpenRegular(path) // opening a named pipe that has the log's name would wait forever
 	if err != nil {
 		return nil, directory.Reason(err)
 	}

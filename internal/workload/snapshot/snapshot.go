@@ -208,8 +208,8 @@ func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer conn.Close()
-	// This is the only connection, and it stays open. Queries of a workload must not attach
-	// other files.
+	// Queries of a workload must not attach other files. It is enough to set this limit once,
+	// because this is the only connection, and it stays open.
 	if _, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_ATTACHED, 0); err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 		if i := slices.Index(p.waiting, given); i >= 0 {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
 		} else {
-			p.put(<-given) // the connection arrived while ctx ended
+			p.put(<-given) // ctx ended, but a caller has just given us a connection: return it
 		}
 	}
 	p.spare = append(p.spare, given)

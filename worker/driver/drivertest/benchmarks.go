@@ -76,7 +76,8 @@ func BenchmarkRead(b *testing.B, d driver.Driver) {
 					if len(bench.st.Params) == 0 {
 						batch = nil
 					}
-					// Uses each connection once, because a pool may prepare a statement at its first use.
+					// Use each connection once, because a pool may prepare a statement at its first
+					// use.
 					for range bench.poolSize {
 						must(s.Query(ctx, batch, 0, ignore))
 					}

@@ -110,8 +110,8 @@ func onceCancelled(st driver.Statement, run func(ctx context.Context, s driver.S
 	})
 }
 
-// later waits until the statement has most likely begun, and then cancels it, because SQLite cannot
-// interrupt a statement before it begins.
+// later cancels a statement after a pause, in which the statement has most likely begun. SQLite
+// cannot interrupt a statement before it begins.
 func later(cancel func()) {
 	time.Sleep(100 * time.Millisecond)
 	cancel()

@@ -160,9 +160,9 @@ func RandomScripts(few int) int {
 }
 
 // randomScripts fails if a random script creates a file, with or without bound parameters. It
-// leaves out scripts with words for which a worker refuses SQL.
+// leaves out scripts with words because of which a worker refuses SQL.
 func randomScripts(t test) {
-	t.ctx = context.WithoutCancel(t.ctx) // millions of scripts take longer than a check may
+	t.ctx = context.WithoutCancel(t.ctx) // the test may run millions of scripts, which takes longer than the time limit of a check
 	outside := filepath.Join(t.dir, "outside")
 	must(os.Mkdir(outside, 0o777))
 	refused := driver.DirectoryPragma

@@ -140,8 +140,9 @@ func (x *db) onAll(n int, f func(c runner)) {
 	})
 }
 
-// everyWay runs f on the pool and on a connection, prepared and ad hoc, with a context that can be
-// canceled, and with a context that cannot.
+// everyWay runs the function f in every combination of three choices: on the pool or on a
+// connection, with prepared or ad hoc statements, and with a context that can be canceled or one
+// that cannot.
 func (x *db) everyWay(f func(r runner)) {
 	for _, adHoc := range []bool{false, true} {
 		for _, ctx := range []context.Context{x.ctx, context.WithoutCancel(x.ctx)} {

@@ -82,8 +82,8 @@ type cleanExecutingConn struct {
 	executing
 }
 
-// BeginTx changes c.tx only if a transaction has begun, because it fails within a transaction, which
-// then remains open.
+// BeginTx leaves c.tx unchanged if it fails. It fails if a transaction is already open, and then
+// c.tx is still in use.
 func (c *cleanConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	tx, err := c.beginner.BeginTx(ctx, opts)
 	if err != nil {

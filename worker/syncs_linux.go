@@ -162,7 +162,7 @@ func (c *ioCounter) read() (now ioCount, ok bool) {
 	return now, procNumber(c.buf[:n], "syscw: ", &now.writes) && bytesOK
 }
 
-// procNumber reads the number after key in a file of /proc.
+// procNumber reads the number that follows the text in the parameter "key" in a file of /proc.
 func procNumber(text []byte, key string, to *int64) bool {
 	at := bytes.Index(text, []byte(key))
 	if at < 0 {

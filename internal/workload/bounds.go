@@ -18,8 +18,8 @@ const (
 	maxExpression = 1000 // bytes of an expression
 )
 
-// countWithin reports a problem and returns false if count is above the parameter "most". The parameter
-// "what" names the things that are counted.
+// countWithin reports a problem and returns false if the parameter "count" is above the parameter
+// "most". The parameter "what" names the things that are counted.
 func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool {
 	if count > most {
 		l.errorf(n, "%s: there are %d: want at most %d", what, count, most)

@@ -47,7 +47,7 @@ func (l *resolver) readColumn(c *columnInfo, name string) {
 	c.siblings[name] = c
 }
 
-// generator reads how the values of a column are generated. For the generators ref and pick,
+// generator reads how the values of a column are generated. For the generators "ref" and "pick",
 // checkColumn finds the type later, because it is the type of their source.
 func (l *resolver) generator(c *columnInfo) {
 	n, gen := c.node, &c.Generator

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// http reads a phase of kind http, whose statement is served over HTTP.
+// http reads a phase of the kind "http", whose statement is served over HTTP.
 func (l *resolver) http(f *fields) *plan.HTTP {
 	h := &plan.HTTP{}
 	h.Clients = l.clients(f.get("clients"), false)

@@ -94,7 +94,8 @@ func readFile(path string) ([]byte, error) {
 	return readBounded(f, MaxFile)
 }
 
-// readBounded reads all of r. It returns an error if r has more than limit bytes.
+// readBounded reads all of r. It returns an error if r has more bytes than the parameter "limit"
+// says.
 func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {

@@ -381,8 +381,8 @@ func (l *resolver) returns(q *plan.Query, n *yaml.Node, each *setInfo, inferRows
 	}
 }
 
-// class returns Int for the types whose values have the checksum of an integer. It returns any other type
-// unchanged.
+// class returns Int for types whose values are hashed in the same way as integers. It returns any
+// other type unchanged.
 func class(t driver.Type) driver.Type {
 	if t == driver.Bool || t == driver.Time {
 		return driver.Int

@@ -188,7 +188,7 @@ type fields struct {
 	node   *yaml.Node
 	keys   []*yaml.Node
 	values []*yaml.Node
-	index  map[string]int // index in keys and values, by key
+	index  map[string]int // index in the fields "keys" and "values", by key
 }
 
 // get returns the value of a key, or nil if the key is missing.

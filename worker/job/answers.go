@@ -364,7 +364,7 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 }
 
 // insert runs the first INSERTs of a data set and reports their answers. It runs at most
-// p.Executions of them. The method load inserts the remaining rows.
+// p.Executions of them. The method "load" inserts the remaining rows.
 func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert) error {
 	ds := p.Plan.DataSet(at.Operation)
 	if ds == nil {
@@ -391,8 +391,8 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	// If load fails, later queries find too few rows. Only the answer that is reported here says
-	// why.
+	// If the method "load" fails, later queries find too few rows. Only the answer that is reported
+	// here says why.
 	if e, ok := errors.AsType[*driver.Error](err); ok {
 		at.SQL, _ = ds.InsertSQL(1)
 		at.Error = &protocol.AnswerError{Code: e.Code, Message: err.Error()}

@@ -156,7 +156,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 type reader struct {
 	mismatches int64
 	first      []located
-	buf        [64]byte // buffer for the bytes that the column rand encodes
+	buf        [64]byte // buffer for the bytes that the column "rand" encodes
 	digits     [2 * sha256.Size]byte
 }
 

@@ -166,7 +166,7 @@ func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *la
 	wg.Wait()
 	sum.wall = int64(time.Since(begin))
 	own2, members2 := w.CPU()
-	sum.members = max(members2-members, 0) // members2 may be less than members, because it lacks the processes that have ended
+	sum.members = max(members2-members, 0) // "members2" may be less than "members", because it lacks the processes that have ended
 	sum.cpu = max(own2-own, 0) + sum.members
 	switch {
 	case ctx.Err() != nil:

@@ -268,8 +268,8 @@ func (h *harming) repair(ctx context.Context) error {
 // mostLost is the maximum number of lost rows whose IDs are reported.
 const mostLost = 10
 
-// account reads all rows back. It writes the results to out: the acknowledged rows that are lost,
-// and for each member the rows that the member lacks.
+// account reads all rows back. It writes the results to the parameter "out": the acknowledged rows
+// that are lost, and for each member the rows that the member lacks.
 func (h *harming) account(ctx context.Context, out *protocol.Harmed) error {
 	strongest := driver.ReadLevels[len(driver.ReadLevels)-1]
 	found, err := h.settled(ctx, strongest)

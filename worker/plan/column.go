@@ -34,7 +34,7 @@ type column struct {
 	base  *column
 	arena []byte        // text, blob: random bytes for large values
 	fixed []byte        // const, repeat, choice, list: the bytes of all values
-	spans []driver.Span // choice, list: the position of each value in fixed
+	spans []driver.Span // choice, list: the position of each value in the field "fixed"
 	given *given        // list: the values, except for texts and blobs
 }
 

@@ -24,7 +24,7 @@ func mix(z uint64) uint64 {
 type stream uint64
 
 func newStream(seed uint64, name string) stream {
-	h := uint64(14695981039346656037) // the FNV-1a hash of name
+	h := uint64(14695981039346656037) // the FNV-1a hash of the stream's name
 	for i := range len(name) {
 		h = (h ^ uint64(name[i])) * 1099511628211
 	}

@@ -18,7 +18,7 @@ type dataSet struct {
 	columns []generated
 }
 
-// generated is a column of a data set, as the workload language writes it.
+// generated is a column of a data set, as it is written in the workload language.
 type generated struct {
 	name   string
 	kind   string

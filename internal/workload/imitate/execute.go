@@ -54,7 +54,7 @@ func (l *loader) values(reads string, q *Query) ([][]any, error) {
 // run returns SQLite's plan for a query, and how many rows the query returns on average for the
 // lists of parameters in "values".
 func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any) (string, float64, error) {
-	st, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // closed below; it does not see that in a closure
+	st, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // closed below; the linter does not see that in a closure
 	if err != nil {
 		return "", 0, err
 	}

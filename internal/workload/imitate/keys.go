@@ -195,8 +195,9 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	return d.name + ".value"
 }
 
-// Rows that are equal in all columns of the index except the last form a group. run returns the average
-// number of rows in a group, rounded up. The parameter "rows" is the number of all rows.
+// run returns the average number of rows in a group, rounded up. A group consists of the rows that
+// are equal in all columns of the index except the last. The parameter "rows" is the number of all
+// rows.
 func (x *index) run(rows int64) int64 {
 	groups := max(1, x.different(len(x.columns)-2))
 	return (rows + groups - 1) / groups

@@ -33,7 +33,7 @@ type table struct {
 	set       string // name of the table's data set
 	sample    reservoir[[]any]
 	composite *index         // the unique index of several columns that generated rows satisfy
-	siblings  []*column      // the last columns of unique indexes that differ from composite only in the last column
+	siblings  []*column      // the last columns of those unique indexes that differ from the index "composite" only in the last column
 	violated  map[int]string // reason why the workload lacks a CHECK constraint, by the constraint's number
 	packed    bool           // the table's pages are full, as after insertion in the order of the key
 }
@@ -63,7 +63,7 @@ type index struct {
 	whole   bool // the index has no expressions
 	parts   []part
 	groups  []distinct // distinct values of the first column, of the first two columns, …
-	changes []int64    // for each element of groups: number of rows whose values in these columns differ from those of the row before
+	changes []int64    // for each element of the field "groups": number of rows whose values in these columns differ from those of the row before
 	last    []uint64   // for each element of groups: the hash of the values of these columns in the row before
 	sibling bool       // generated rows satisfy this index, because they satisfy the index in the table's field "composite"
 	loose   string     // why the workload has the index without UNIQUE, or ""

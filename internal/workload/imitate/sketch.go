@@ -52,7 +52,7 @@ const most = 4096
 type distinct struct {
 	n       int64
 	counts  map[uint64]int64
-	log     *[4096]uint8 // nil, like squares, while values are counted one by one
+	log     *[4096]uint8 // nil while values are counted one by one, like the field "squares"
 	squares *[8192]int64
 }
 

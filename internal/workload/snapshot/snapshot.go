@@ -34,7 +34,7 @@ type Snapshot struct {
 	Schema   []string // the statements that create the tables, indexes, views and triggers
 
 	path    string        // path of the original
-	before  []fs.FileInfo // file information of the original's files when Take was called, in the order of suffixes
+	before  []fs.FileInfo // file information of the original's files when Take was called, in the order of the list "suffixes"
 	file    *os.File
 	db      *sql.DB // has one connection, which stays open after the copy's directory is removed
 	stopped bool    // a query of [Snapshot.Rows] exceeded its time limit
@@ -93,8 +93,8 @@ func (s *Snapshot) Written() []string {
 	return list
 }
 
-// files returns the file information of a database's files, in the order of suffixes. Elements
-// for missing files are nil.
+// files returns the file information of a database's files, in the order of the list "suffixes".
+// Elements for missing files are nil.
 func files(path string) []fs.FileInfo {
 	list := make([]fs.FileInfo, len(suffixes))
 	for i, suffix := range suffixes {

@@ -120,7 +120,8 @@ type db struct {
 // conn takes a connection for f and returns it afterward.
 func (x *db) conn(f func(c runner)) { x.connFor(x.runner, f) }
 
-// connFor is like conn, but takes the context from r, and makes ad hoc statements if r does.
+// connFor is like the method "conn", but takes the context from r, and makes ad hoc statements if r
+// does.
 func (x *db) connFor(r runner, f func(c runner)) {
 	c, err := x.pool.Conn(r.ctx)
 	if err != nil {

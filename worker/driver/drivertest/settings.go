@@ -40,8 +40,8 @@ func settingChecks() []Check {
 	)
 }
 
-// appliedUnlessLimited is like applied, but leaves out the settings that the driver cannot
-// apply.
+// appliedUnlessLimited is like the function "applied", but leaves out the settings that the driver
+// cannot apply.
 func appliedUnlessLimited(s driver.Settings) testFunc {
 	return alone(func(t test) {
 		can := s.With(nil)

@@ -109,9 +109,10 @@ func (l *Library) wrap(err error) error {
 	return err
 }
 
-// wrapIn is like wrap, but adds the error of ctx if ctx has ended and err has no result code.
-// When the context of a transaction ends, database/sql rolls back, and its error only says that
-// the transaction is over or that its statement is closed.
+// wrapIn is like the method "wrap", but adds the error of ctx if ctx has ended and err has no
+// result code. Without the error of ctx, the cause would be unknown: when the context of a
+// transaction ends, database/sql rolls back, and its error only says that the transaction is over
+// or that its statement is closed.
 func (l *Library) wrapIn(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && l.Code(err) == 0 {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)

@@ -238,7 +238,7 @@ func appendBytes(b []byte, t string, v []byte) []byte {
 
 func (r *Recorder) appendError(b []byte, err error) []byte {
 	b = appendInt(b, `,"error":{"code":`, int64(r.options.Code(err)))
-	if r.options.Values { // a message may have values in it
+	if r.options.Values { // an error message may contain values
 		b = append(b, `,"message":`...)
 		b = appendString(b, err.Error())
 	}

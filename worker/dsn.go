@@ -218,7 +218,7 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	limited, cancel := context.WithTimeout(ctx, secondLimit)
 	defer cancel()
 	if _, err := driver.Number(limited, conns[1], "SELECT count(*) FROM sqlite3perf_probe"); err != nil {
-		r.Own = driver.PrimaryCode(err) == driver.CodeError // no such table: the second connection has another database
+		r.Own = driver.PrimaryCode(err) == driver.CodeError // if there is no such table, the second connection has another database
 		return
 	}
 	if err := observeLocks(ctx, conns[0], conns[1], r); err == nil && !r.NoLocks {

@@ -179,7 +179,7 @@ func refused(err error) bool {
 // mode. So if another process has locked the file, openPatiently tries again until busy_timeout
 // has passed.
 func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.Settings) (driver.DB, error) {
-	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
+	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // ms is 0 if busy_timeout is not set
 	for begin := now(); ; {
 		db, err := d.Open(ctx, path, ownJournal(path, s))
 		if driver.PrimaryCode(err) != driver.CodeBusy || now()-begin >= ms*1e6 {

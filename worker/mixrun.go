@@ -54,7 +54,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			if c.state != nil {
 				c.state.begins(int(i), start)
 			}
-			if q := op.query; q != nil { // inline, because the stack frame of a function would no longer be in the processor's cache when SQLite returns
+			if q := op.query; q != nil { // this code is inline, because the stack frame of a function would no longer be in the processor's cache when SQLite returns
 				before := c.rows
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
 					err = q.mismatch(c.rows - before)
@@ -255,7 +255,7 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	last, err := c.calls(ctx, op, tx, r)
 	switch {
 	case err != nil:
-		_ = tx.Rollback(ctx) // an error is ignored: SQLite may have rolled back already
+		_ = tx.Rollback(ctx) // an error is ignored, because SQLite may already have rolled back
 		return false, err
 	case last != nil && last.IfEmpty == plan.EmptyRollback:
 		return true, tx.Rollback(ctx)

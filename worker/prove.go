@@ -20,7 +20,7 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 		return nil, err
 	}
 	observed := driver.Settings{}
-	if _, byHand := t.drv.(Hand); !byHand { // observing needs the codes of errors, which hand-written programs do not report
+	if _, byHand := t.drv.(Hand); !byHand { // observing needs the codes of errors, and hand-written programs do not report them
 		if observed, err = t.observeOpening(ctx, proof.Connections[0]); err != nil {
 			return nil, err
 		}
@@ -30,7 +30,7 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	}
 	for _, name := range []string{"write_mutex", "processes", "count_syncs", "cold_caches"} {
 		if v, set := t.req.Settings[name]; set {
-			observed[name] = v // these need not be observed, because the engine itself applies them
+			observed[name] = v // these settings need not be observed, because the engine itself applies them
 		}
 	}
 	if shower, ok := t.db.(driver.Shower); ok {
@@ -135,7 +135,7 @@ func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*
 		if err != nil {
 			return nil, err
 		}
-		got["pool_size"] = strconv.Itoa(len(conns)) // proven, because all these connections are in use at the same time
+		got["pool_size"] = strconv.Itoa(len(conns)) // the number is proven, because all these connections are in use at the same time
 		proof.Connections = append(proof.Connections, got)
 	}
 	return &proof, readLibrary(ctx, conns[0], &proof)
@@ -212,7 +212,7 @@ func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
 		}
 		v, err := d.Canonical(raw)
 		if err != nil {
-			v = raw // unchanged, so that the comparison with the requested value fails
+			v = raw // the value stays as it is, so that the comparison with the requested value fails
 		}
 		got[d.Name] = v
 	}

@@ -192,7 +192,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 	}
 	ended := 0 // events since the last call of c.turns.transaction
 	for unit := c.next(); unit != nil; unit = c.next() {
-		if c.turns != nil && ended > 0 && c.tx == nil { // never wait for a turn within a transaction: other clients may wait for its lock
+		if c.turns != nil && ended > 0 && c.tx == nil { // within a transaction the client must not wait for a turn, because other clients may wait for the transaction's lock
 			waited, err := c.turns.transaction(ended, c.elapsed)
 			if err != nil {
 				return err
@@ -239,7 +239,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 			}
 			if c.ends(i, k, err) && len(unit) > 1 {
 				c.rollback(ctx)
-				break // the rest of the transaction is skipped: the application would not have run it
+				break // the rest of the transaction is skipped, because the application would not have run it
 			}
 		}
 	}

@@ -63,7 +63,7 @@ func (t *trial) wakeWAL(ctx context.Context) error {
 	}
 	version, err := number(ctx, t.db, "PRAGMA user_version")
 	if err == nil {
-		err = t.db.Script(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)) // SQLite writes even an equal value
+		err = t.db.Script(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)) // SQLite also writes if the value does not change
 	}
 	if err == nil {
 		_, err = t.checkpoint(ctx)

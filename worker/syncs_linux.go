@@ -37,14 +37,14 @@ func answerSyncs(ready chan<- error) {
 		runtime.UnlockOSThread()
 		return
 	}
-	defer syscall.Close(listener) // if counting fails, this makes syncs fail, which would otherwise wait forever
+	defer syscall.Close(listener) // if counting fails, closing the listener makes later syncs fail; otherwise they would wait forever
 	// Ask the kernel to wake the caller on the processor of this thread, which is faster. Before
 	// Linux 6.6 the kernel cannot do this, and the error is ignored.
 	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), notifSetFlags, 1)
 	for {
-		call := seccompNotif{} // the kernel wants zeros
+		call := seccompNotif{} // the kernel requires that all fields are zero
 		if errno := ioctl(listener, notifRecv, unsafe.Pointer(&call)); errno == syscall.EINTR || errno == syscall.ENOENT {
-			continue // a signal, or the caller has ended
+			continue // a signal interrupted the call, or the caller has ended
 		} else if errno != 0 {
 			return
 		}

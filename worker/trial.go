@@ -59,7 +59,7 @@ func (t *trial) serve(ctx context.Context) error {
 	phase, err := t.run(ctx)
 	for _, db := range []driver.DB{t.readers, t.db} {
 		if _, waits := errors.AsType[*endlessError](err); waits {
-			break // closing the database would wait too, possibly forever
+			break // closing the database would also wait, possibly forever
 		}
 		if db == nil {
 			continue
@@ -74,7 +74,7 @@ func (t *trial) serve(ctx context.Context) error {
 		case err == nil && cerr != nil:
 			err = failf(protocol.CodeClose, "closing the database: %w", cerr)
 		case leaves:
-			err = fmt.Errorf("%w; %v", err, left) // the message tells the user which data remains
+			err = fmt.Errorf("%w; %v", err, left) // the added message tells the user which data remains
 		}
 	}
 	t.cold.close()
@@ -151,9 +151,9 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	if t.gen, err = plan.NewGenerator(t.req.Seed, t.plan); err != nil {
 		return "", &failure{protocol.CodePlan, err}
 	}
-	t.counter = newCounter(instructions) // created before the library starts threads or processes, so that they inherit it
+	t.counter = newCounter(instructions) // this must happen before the library starts threads or processes, so that they inherit the counter
 	defer t.counter.close()
-	if err := t.instrument(); err != nil { // created before the library starts processes, so that they are counted too
+	if err := t.instrument(); err != nil { // this must happen before the library starts processes, so that they are counted too
 		return "", err
 	}
 	defer t.ioCounter.close()
@@ -298,7 +298,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
 	} else {
-		ctx = context.Background() // not context.WithoutCancel(ctx), because libraries would search that context for values at each operation
+		ctx = context.Background() // not context.WithoutCancel(ctx): in such a context, libraries would search for values at each operation
 	}
 	s = &protocol.Sample{Phase: p.Name}
 	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter, ioCounter: t.ioCounter}
@@ -312,7 +312,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 			return nil, nil, err
 		}
 	}
-	if p.Mix == nil && p.HTTP == nil { // mixes and http phases do this later, after they have verified their statements
+	if p.Mix == nil && p.HTTP == nil { // mixes and http phases do this later, when they have verified their statements
 		if err := t.forget(ctx, p); err != nil {
 			return nil, nil, err
 		}
@@ -328,7 +328,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	case p.Mix != nil:
 		err = t.mix(ctx, p, s, &w)
 	case p.HTTP != nil:
-		w.ioCounter = nil // otherwise the writes to sockets would count
+		w.ioCounter = nil // writes to sockets must not count
 		err = t.http(ctx, p, s, &w)
 	case p.Replay != nil:
 		err = t.replay(ctx, p, s, &w)

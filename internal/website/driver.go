@@ -70,7 +70,7 @@ func (b *builder) drivers() []*history {
 			}
 			series := x.Driver
 			if released(series) {
-				series = name // so that all releases are in the same series
+				series = name // all releases of a driver get the same name, so they are in the same series
 				h.add(f, x)
 			}
 			h.older[olderKey{f.Run, x.Case, x.Phase}] = x.Older

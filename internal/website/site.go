@@ -181,7 +181,7 @@ func (b *builder) put(r *rendered) error {
 		return err
 	}
 	b.files.remember(r.key, page, figures)
-	if b.rendered++; b.rendered%100 == 0 { // if the process is killed, the next call continues from here
+	if b.rendered++; b.rendered%100 == 0 { // save the manifest, so that the next call continues from here if the process is killed
 		return b.files.write(manifestName, b.files.manifest())
 	}
 	return nil

@@ -89,7 +89,7 @@ func (l *resolver) generator(c *columnInfo) {
 		known = slices.DeleteFunc(known, func(k string) bool { return k == "hidden" })
 	}
 	bounded := []string{plan.GenInt, plan.GenZipf, plan.GenReal, plan.GenText, plan.GenBlob, plan.GenHex, plan.GenShuffle, plan.GenWords}
-	for _, k := range f.keys { // the mapping {int: 1, 100} has the keys int and 100
+	for _, k := range f.keys { // for example, the mapping {int: 1, 100} has the keys "int" and "100"
 		if (k.Tag == "!!int" || k.Tag == "!!float") && slices.Contains(bounded, kind) {
 			l.errorf(k, "unknown key %q in %s: write %s: [%s, %s]", k.Value, c.full, kind, f.get(kind).Value, k.Value)
 			return

@@ -224,7 +224,7 @@ func (l *resolver) held(n *yaml.Node, clients, share int) {
 	}
 	want := strconv.Itoa(share)
 	if share == clients {
-		want = n.Value // the text may contain parameters
+		want = n.Value // the text that the user wrote, which may contain parameters
 	}
 	l.errorf(n, "%d clients with a connection each, but pool_size is %d: write pool_size: %s under settings", share, pool, want)
 }
@@ -345,7 +345,7 @@ func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Retu
 			continue
 		}
 		switch t := types[i]; {
-		case c.broken, t.Type == 0: // already reported
+		case c.broken, t.Type == 0: // the problem has already been reported
 		case class(t.Type) != class(c.Type) && c.Generator.Kind != plan.GenNull:
 			l.errorf(n, "column %d of the query is %s, but %s is %s: write %s", i+1, t.Type, c.full, c.Type, c.Type)
 		case !t.Nullable && c.mayBeNull():

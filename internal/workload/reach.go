@@ -85,7 +85,7 @@ func statementOutside(s []sqltext.Token) string {
 			}
 		}
 	case word(0, "PRAGMA"):
-		for _, t := range s[1:min(len(s), 4)] { // schema . name
+		for _, t := range s[1:min(len(s), 4)] { // the name of a PRAGMA can follow the name of a schema and a dot
 			if t.Named(outsidePragmas...) {
 				return "PRAGMA " + t.Unquoted()
 			}

@@ -233,7 +233,7 @@ func (r *replayer) event(e *record.Event) error {
 			r.foreignKeys = "on"
 		}
 		ev.Failed = append(ev.Failed, ev.Len())
-		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // a code below 0 is not a code of SQLite
+		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // SQLite's codes are never negative
 	} else if e.Do == record.Run {
 		s := r.shape(e.Statement)
 		r.features = append(r.features, s.features...)
@@ -353,7 +353,7 @@ func unbindable(a record.Arg) string {
 // addValue adds a parameter's value, or its length if values were not recorded, and
 // returns how many bytes it takes.
 func addValue(p *plan.Recorded, a record.Arg, values bool) int {
-	if x, ok := a.Value.(float64); a.Type == "null" || ok && math.IsNaN(x) { // SQLite takes NaN for NULL
+	if x, ok := a.Value.(float64); a.Type == "null" || ok && math.IsNaN(x) { // SQLite treats NaN as NULL
 		p.Nulls = append(p.Nulls, max(len(p.Ints), len(p.Reals), len(p.Bytes), len(p.Lengths)))
 		a = record.Arg{}
 	}

@@ -79,7 +79,7 @@ func Reads(sql string) bool {
 		case !first.Is("WITH"):
 			return true
 		case token.Is("INSERT", "UPDATE", "DELETE"), token.Is("REPLACE") && last.Text == ")":
-			return false // replace( is a function, too
+			return false // REPLACE may also be a call of the function replace()
 		}
 		last = token
 	}

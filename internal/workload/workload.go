@@ -424,7 +424,7 @@ func (w *Workload) Plan(scale string, params map[string]int64) (*plan.Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	l, err := w.check(all[0]) // the first value of each list
+	l, err := w.check(all[0]) // all[0] has the first value of each list
 	if err != nil {
 		return nil, err
 	}

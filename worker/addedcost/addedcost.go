@@ -150,7 +150,7 @@ func run(ctx context.Context, d driver.Driver, p *plan.Plan, path string, brief 
 				return nil, fmt.Errorf("%s", bad)
 			}
 		case a.Sample != nil:
-			a.Sample.Latency = nil // not used, and takes memory
+			a.Sample.Latency = nil // the histogram is not used, and takes memory
 			s[a.Sample.Phase] = a.Sample
 		}
 	}

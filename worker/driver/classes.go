@@ -168,7 +168,7 @@ func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b 
 		if m := c.mismatch(first, classes); m != nil {
 			m.Row = row
 			*e = *m
-			return e // ends the query
+			return e // returning an error ends the query
 		}
 		return nil
 	})

@@ -56,7 +56,7 @@ func (l *Limits) Judge(key string, found error) error {
 	case k == key:
 		return fmt.Errorf("limit %q is declared, but the driver does it: remove it from driver.json", k)
 	}
-	return nil // the limit is for all values of the setting; this value may work because it is the default
+	return nil // the limit covers all values of the setting, and this value may work because it is the default
 }
 
 // Unproven returns an error that names each declared limit that no check has proven, or nil.

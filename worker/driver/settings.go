@@ -99,7 +99,7 @@ func LookupSetting(name string) (SettingDef, bool) {
 // candidate begins with this name, Nearest returns it. Otherwise it returns the candidate that
 // differs from the name by the fewest edits. Nearest returns "" if no candidate is near.
 func Nearest(name string, candidates []string) string {
-	if len(name) > 100 { // not a typing mistake
+	if len(name) > 100 { // such a long name is not a typing mistake
 		return ""
 	}
 	if i := slices.IndexFunc(candidates, begins(name)); i >= 0 && len(name) > 1 && !slices.ContainsFunc(candidates[i+1:], begins(name)) {

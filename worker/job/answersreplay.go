@@ -156,7 +156,7 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 	defer func() {
 		err = errors.Join(err, end(false))
 		if opened {
-			_ = p.conn.Script(context.WithoutCancel(ctx), "ROLLBACK") // fails if the transaction has already ended
+			_ = p.conn.Script(context.WithoutCancel(ctx), "ROLLBACK") // this fails if the transaction has already ended
 		}
 	}()
 	if len(unit) > 1 {
@@ -168,7 +168,7 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 		s := &r.Statements[n]
 		switch s.Do {
 		case plan.ReplayBegin:
-			if err := end(false); err != nil { // the recording lacks the end of the last transaction
+			if err := end(false); err != nil { // if a transaction is still open, the recording lacks its end
 				return err
 			}
 			if tx, err = p.conn.Begin(ctx); err != nil {

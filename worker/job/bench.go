@@ -132,7 +132,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 		})
 		if err != nil {
 			if driver.PrimaryCode(err) == driver.CodeError {
-				return nil // a WITHOUT ROWID table has no column _rowid_
+				return nil // the table is WITHOUT ROWID, so it has no column _rowid_
 			}
 			return err
 		}

@@ -192,7 +192,7 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 			report()
 		case <-end:
 			if time.Since(last) > time.Second/2 {
-				report() // the last part of the time, for which the ticker has not fired
+				report() // report the last interval, which ended before the ticker fired
 			}
 			return nil
 		case err := <-failed:

@@ -41,7 +41,7 @@ func New() *Histogram { return &Histogram{hdrhistogram.New(1, longest, 3)} }
 
 // Record adds one latency, in nanoseconds.
 func (l *Histogram) Record(ns int64) {
-	_ = l.h.RecordValue(min(max(ns, 1), longest)) // RecordValue cannot fail within these bounds
+	_ = l.h.RecordValue(min(max(ns, 1), longest)) // within these bounds, RecordValue cannot fail
 }
 
 // Merge adds all latencies of the histogram "other" to l.

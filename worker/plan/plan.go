@@ -48,7 +48,7 @@ func (p *Plan) SQL() iter.Seq[string] {
 type DataSet struct {
 	Name    string   `json:"name" jsonschema:"pattern=^[^.]+$"`
 	Parent  string   `json:"parent,omitempty"`
-	Count   int64    `json:"count" jsonschema:"maximum=1099511627776"` // rows, or rows for each row of the parent
+	Count   int64    `json:"count" jsonschema:"maximum=1099511627776"` // number of rows or, in a nested set, number of rows for each row of the parent
 	Total   int64    `json:"total" jsonschema:"maximum=1099511627776"` // rows in total
 	Table   string   `json:"table"`                                    // table into which the rows are inserted
 	Columns []Column `json:"columns" jsonschema:"nullable"`

@@ -306,7 +306,7 @@ func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err e
 		return t, true, err
 	}
 	if _, ok := slices.BinarySearch(p.Monotonic, execution); ok {
-		now := time.Now() // only time.Now makes a monotonic reading, and Time.In would remove it
+		now := time.Now() // only time.Now returns a time with a monotonic reading; Time.In would remove the reading
 		return now.Add(t.Sub(now)), true, nil
 	}
 	if p.Zones != nil && p.Zones[at] != "" {

@@ -65,7 +65,7 @@ type Commit struct {
 	CancelNS int64 `json:"cancel_ns,omitempty"`
 
 	Digests bool `json:"digests,omitempty"` // set to hash all tables after each transaction
-	Early   bool `json:"early,omitempty"`   // set to acknowledge each transaction before its COMMIT; with this error sqlite3perf tests that it notices lost transactions
+	Early   bool `json:"early,omitempty"`   // set to acknowledge each transaction before its COMMIT; sqlite3perf makes this mistake on purpose, to test that it notices lost transactions
 	Hang    bool `json:"hang,omitempty"`    // set, together with Early, to wait instead of running COMMIT, until the worker is killed
 }
 

@@ -80,7 +80,7 @@ func Next(sql string) (n int, kind Kind) {
 		if at(1) == '>' && at(2) == '>' {
 			return 3, Operator
 		}
-		if at(1) == '>' { // old versions of SQLite find two tokens, and then refuse the statement
+		if at(1) == '>' { // old versions of SQLite read two tokens here, and then refuse the statement
 			return 2, Operator
 		}
 		return 1, Operator

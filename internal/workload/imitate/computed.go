@@ -81,7 +81,7 @@ func (c *computed) of(list []token) (string, error) {
 			continue
 		}
 		if next := following(list, i); next < len(list) && list[next].Text == "(" {
-			continue // the name of a function
+			continue // the token is the name of a function
 		}
 		if last := preceding(list, i); last >= 0 && list[last].Is("AS", "COLLATE") {
 			continue

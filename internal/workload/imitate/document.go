@@ -87,7 +87,7 @@ func (s *objectStats) add(o map[string]any, depth int) {
 	}
 	s.n++
 	for _, m := range s.members {
-		if m.column.stats.rows < s.n { // the object lacks this member
+		if m.column.stats.rows < s.n { // this object lacks the member
 			m.column.stats.add(nil)
 		}
 	}
@@ -306,7 +306,7 @@ func (s *schema) keysOfJSON() (keys map[string]bool, items int) {
 				continue
 			}
 			path := t.Unquoted()
-			if !strings.HasPrefix(path, "$") { // a key on the right side of ->
+			if !strings.HasPrefix(path, "$") { // the text is a key on the right side of ->
 				keys[path] = true
 				continue
 			}

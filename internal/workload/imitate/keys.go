@@ -107,7 +107,7 @@ func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + b.numbers[d.name]}}
 	}
 	next := generated{kind: "serial", value: "0"}
-	if c.foreign != nil && b.pickable(c) { // picks the values that follow the already inserted ones
+	if c.foreign != nil && b.pickable(c) { // pick the values after those that are already inserted
 		next = generated{kind: "serial", value: fmt.Sprint(x.run(t.rows)), also: []string{"step: $" + t.set, "every: $" + b.inserts}}
 	}
 	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}

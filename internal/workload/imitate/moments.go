@@ -23,7 +23,7 @@ type moment struct {
 var momentText = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:([ T])(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z| \+0000 UTC|[-+]\d\d:\d\d)?)?$`)
 
 func momentOf(text string) (m moment, ok bool) {
-	if len(text) < 10 || text[4] != '-' { // most texts
+	if len(text) < 10 || text[4] != '-' { // this quick check excludes most texts
 		return m, false
 	}
 	parts := momentText.FindStringSubmatch(text)

@@ -232,7 +232,7 @@ func (t *table) read(ctx context.Context, db *sql.DB) error {
 		t.options(tokens)
 	}
 	if t.virtual != "" && shadows[t.virtual] == nil {
-		return nil // this SQLite may not have the module
+		return nil // the SQLite that reads the database may not have the module
 	}
 	if err := db.QueryRowContext(ctx, `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?`, t.name).Scan(&t.noRowid); err != nil {
 		return err
@@ -318,7 +318,7 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 		err := all(ctx, db, `SELECT name FROM pragma_index_info(?) ORDER BY seqno`, []any{x.name}, []any{&of}, func() error {
 			c := t.column(of.String)
 			x.parts = append(x.parts, part{c, of.String, len(x.parts)})
-			if !of.Valid || c == nil { // an expression, the rowid or a generated column
+			if !of.Valid || c == nil { // this part of the key is an expression, the rowid or a generated column
 				x.whole = false
 				return nil
 			}
@@ -343,7 +343,7 @@ var origins = []string{"pk", "u", "c"}
 // compose sets t.composite, the unique index of several columns that generated rows satisfy, and
 // t.siblings.
 func (t *table) compose() {
-	byOrigin := slices.Clone(t.indexes) // the primary key first, then constraints
+	byOrigin := slices.Clone(t.indexes) // sorted by origin: the primary key, constraints, other indexes
 	slices.SortStableFunc(byOrigin, func(x, y *index) int {
 		return slices.Index(origins, x.origin) - slices.Index(origins, y.origin)
 	})

@@ -29,7 +29,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if together == nil || l.without(ctx, d, own) != nil { // inserting the rows does not fail, or it fails without the triggers, too
+		if together == nil || l.without(ctx, d, own) != nil { // the rows can be inserted with the triggers, or cannot be inserted even without them
 			continue
 		}
 		found = true

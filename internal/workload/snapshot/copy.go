@@ -216,7 +216,7 @@ func used(f *os.File) (int64, error) {
 	if page == 1 {
 		page = 65536
 	}
-	if pages == 0 || !bytes.Equal(head[24:28], head[92:96]) { // an old SQLite wrote the file, so the number of pages in its header may be wrong
+	if pages == 0 || !bytes.Equal(head[24:28], head[92:96]) { // an old version of SQLite wrote the file, so the number of pages in its header may be wrong
 		return fi.Size(), nil
 	}
 	return min(fi.Size(), page*pages), nil

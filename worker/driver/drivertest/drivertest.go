@@ -59,7 +59,7 @@ func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver
 	if _, limited := d.Info().Limits[c.Needs]; limited {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // a check could otherwise wait forever
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // without a time limit, a check could wait forever
 	defer cancel()
 	return l.Judge(c.Key, c.Test(ctx, d, dir))
 }
@@ -91,9 +91,9 @@ func Run(t *testing.T, d driver.Driver) {
 	l := driver.NewLimits(declared(d))
 	checks := Checks()
 	var ran atomic.Int64
-	t.Cleanup(func() { // runs after the checks that run at the same time
+	t.Cleanup(func() { // this function runs after the checks that run at the same time
 		if ran.Load() < int64(len(checks)) {
-			return // go test -run selected only some checks
+			return // the flag -run of go test has selected only some of the checks
 		}
 		if err := l.Unproven(); err != nil {
 			t.Error(err)

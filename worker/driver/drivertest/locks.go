@@ -62,7 +62,7 @@ func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 			done := false
 			commit := func() {
 				done = true
-				if err := writer.Script(t.ctx, "COMMIT"); err != nil { // without the ROLLBACK, x would wait until its timeout
+				if err := writer.Script(t.ctx, "COMMIT"); err != nil { // if COMMIT fails, roll back, because otherwise x would wait until its timeout
 					must(errors.Join(fmt.Errorf("COMMIT: %w", err), writer.Script(t.ctx, "ROLLBACK")))
 				}
 			}

@@ -103,7 +103,7 @@ func wideRow() []any {
 
 func nulls(r runner) {
 	list := [][]any{make([]any, len(wideTypes))}
-	for i := range wideTypes { // one NULL fewer in each row
+	for i := range wideTypes { // each row has one NULL fewer than the row before
 		row := wideRow()
 		clear(row[i+1:])
 		list = append(list, row)
@@ -133,7 +133,7 @@ func readAny(r runner, texts bool) {
 	st := driver.Statement{
 		SQL: "VALUES (7, 1.5, 'text', x'00ff', NULL), (NULL, -1, '', x'', '7'), ('a\u00fc', NULL, 0.0, 0, x'626c6f62')", AnyColumns: true,
 	}
-	for range 2 { // prepares the statement twice
+	for range 2 { // the statement is prepared twice
 		var got [][]any
 		var seen []driver.Type
 		r.prepare(st, func(s stmt) {

@@ -102,7 +102,7 @@ func cancelWaiting(list []waiter, check func(got <-chan ending, release func() e
 	return alone(func(t test) {
 		t.open(unsynced, intTable, func(holder *db) {
 			cancel := func(r runner, w waiter) {
-				r.want("SELECT count(*) FROM t", 0) // also reads the schema, before the lock is taken
+				r.want("SELECT count(*) FROM t", 0) // this also reads the schema before the lock is taken
 				holder.script(w.hold)
 				short, cancel := context.WithCancel(r.ctx)
 				defer cancel()
@@ -137,7 +137,7 @@ func cancelWaiting(list []waiter, check func(got <-chan ending, release func() e
 func clean(x *db) {
 	within("the next borrower of the connection", func() {
 		x.conn(func(c runner) {
-			c.script("BEGIN; COMMIT") // fails within a transaction
+			c.script("BEGIN; COMMIT") // BEGIN fails within a transaction
 			const n = 50_000          // enough rows for an interrupt that comes late to arrive during the query
 			c.want("SELECT count(*) FROM ("+numbers(n)+")", n)
 			c.exec("DELETE FROM t", nil)

@@ -424,7 +424,7 @@ func sameDigest(t *testing.T, b *base) {
 	b.path += "2"
 	b.script("CREATE VIRTUAL TABLE docs USING " + index + "(body); INSERT INTO docs VALUES ('hello'), ('all')")
 	before := b.digest()
-	b.script("INSERT INTO docs(docs) VALUES ('optimize')") // changes what is in the index's own tables
+	b.script("INSERT INTO docs(docs) VALUES ('optimize')") // this changes the content of the index's internal tables
 	if after := b.digest(); after != before {
 		t.Errorf("the hash is %s after the index was rebuilt, want %s", after, before)
 	}

@@ -421,7 +421,7 @@ func taken(t *testing.T, b *base) {
 
 func paginate(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(5000, 400))
-	b.script("DELETE FROM bench WHERE ID % 3 = 0") // makes gaps, so that IDs differ from the numbers of their rows
+	b.script("DELETE FROM bench WHERE ID % 3 = 0") // this leaves gaps, so that IDs differ from the numbers of their rows
 	r := b.must(nil, protocol.Job{Paginate: &protocol.Paginate{Table: "bench", Limit: 5, Repetitions: 6}}).Paginate
 	var depths []int64
 	for _, g := range r.Depths {

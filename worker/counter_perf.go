@@ -20,7 +20,7 @@ type event struct {
 // instructions is PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS.
 var instructions = event{0, 1}
 
-// Flags in the field bits of perf_event_attr.
+// Flags in attr.bits, the bit field of perf_event_attr.
 const (
 	perfInherit       = 1 << 1
 	perfExcludeKernel = 1 << 5

@@ -196,7 +196,7 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	return t.phases(ctx)
 }
 
-// instrument prepares what the settings count_syncs and cold_caches ask for.
+// instrument prepares the measurements that the settings count_syncs and cold_caches ask for.
 func (t *trial) instrument() (err error) {
 	for _, name := range []string{"count_syncs", "cold_caches"} {
 		if why, limited := t.drv.Info().Limit(name, "on"); limited && t.req.Settings[name] == "on" {

@@ -39,8 +39,8 @@ ORDER BY users.created, articles.created, comments.created`
 	UpdateUser = "UPDATE users SET active = 1 - active WHERE id = ?"
 )
 
-// User is a row of the table users. SQLite stores its times as milliseconds since the Unix epoch,
-// and its booleans as 0 or 1.
+// User is a row of the table "users". Times are stored as milliseconds since the Unix epoch,
+// booleans as 0 or 1.
 type User struct {
 	ID      int64
 	Created time.Time
@@ -48,7 +48,7 @@ type User struct {
 	Active  bool
 }
 
-// Article is a row of the table articles.
+// Article is a row of the table "articles".
 type Article struct {
 	ID      int64
 	Created time.Time
@@ -56,7 +56,7 @@ type Article struct {
 	Text    string
 }
 
-// Comment is a row of the table comments.
+// Comment is a row of the table "comments".
 type Comment struct {
 	ID        int64
 	Created   time.Time
@@ -129,8 +129,8 @@ func userID(users int64) []plan.Parameter {
 
 var userColumns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type: driver.Text}, {Type: driver.Bool}}
 
-// Query returns the phase that runs [SelectUsers]. The parameter "users" is the number of rows in the
-// table users.
+// Query returns the phase that runs [SelectUsers]. The parameter "users" is the number of rows in
+// the table "users".
 func Query(users int64) *plan.Query {
 	return &plan.Query{Call: plan.Call{SQL: SelectUsers, Columns: userColumns, Rows: users}, Repeat: 1, Clients: 1}
 }

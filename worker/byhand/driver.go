@@ -44,7 +44,7 @@ func (h hand) Open(ctx context.Context, path string, s driver.Settings) (driver.
 }
 
 // tables are the tables of the workload complex.yaml, in the order in which a program fills them.
-// The workload simple.yaml has only the table users.
+// The workload simple.yaml has only the table "users".
 var tables = []string{"users", "articles", "comments"}
 
 // Check returns an error unless a hand-written program can do the plan. It can do the plans of the

@@ -254,8 +254,8 @@ func (s Settings) PoolSize() int { return s.number("pool_size", 1, 1) }
 // which only reads. It returns 0 if there is no second pool.
 func (s Settings) PoolReaders() int { return s.number("pool_readers", 1, 0) }
 
-// Processes returns the setting processes, the number of processes that share the clients of
-// a mix, or 1 if it is not set.
+// Processes returns the setting "processes": the number of processes that share the clients of a
+// mix. It returns 1 if the setting is not set.
 func (s Settings) Processes() int { return s.number("processes", 1, 1) }
 
 // Connections returns how many connections all pools of a process have.

@@ -61,7 +61,7 @@ type runner interface {
 	run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error
 }
 
-// The kinds of jobs. Each type adds a method run to the request that the lab has sent.
+// The kinds of jobs. Each type adds a method "run" to the request that the lab has sent.
 type (
 	generate   struct{ *protocol.Generate }
 	bench      struct{ *protocol.Bench }

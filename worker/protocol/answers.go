@@ -108,8 +108,8 @@ type Answer struct {
 	LastInsertID *int64   `json:"last_insert_id,omitempty" jsonschema:"signed"`
 
 	RowCount int64       `json:"row_count"`
-	Rows     [][]Value   `json:"rows,omitempty"`    // the first rows
-	Columns  []ColumnSum `json:"columns,omitempty"` // summary of each column
+	Rows     [][]Value   `json:"rows,omitempty"`    // the first rows of the result
+	Columns  []ColumnSum `json:"columns,omitempty"` // a summary of each column, over all rows
 	AnyOrder string      `json:"any_order,omitempty"`
 }
 

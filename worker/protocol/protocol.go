@@ -172,7 +172,7 @@ type Response struct {
 
 // Sample has the figures that a worker reports about one phase. The lab checks them, and computes
 // from them the sample that it stores. A worker does not send values that the lab can compute from
-// others.
+// other values.
 type Sample struct {
 	Phase    string `json:"phase" jsonschema:"minLength=1"`
 	WallNS   int64  `json:"wall_ns" jsonschema:"minimum=1"`

@@ -58,7 +58,7 @@ type index struct {
 	object
 	origin  string // c: CREATE INDEX; u: UNIQUE; pk: PRIMARY KEY
 	unique  bool
-	partial string // the condition of a partial index, as in the database
+	partial string // the condition of a partial index, as it is written in the database
 	columns []*column
 	whole   bool // the index has no expressions
 	parts   []part

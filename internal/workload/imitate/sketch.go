@@ -135,9 +135,9 @@ func (d *distinct) choices() int64 {
 	return n
 }
 
-// skewed returns the option skew of a generator, which is the exponent of a Zipf distribution over n values.
-// With this exponent, two random values are equal with the probability p. If p is about the probability of a
-// uniform distribution, skewed returns nil.
+// skewed returns the option "skew" of a generator, which is the exponent of a Zipf distribution
+// over n values. With this exponent, two random values are equal with the probability p. If p is
+// about the probability of a uniform distribution, skewed returns nil.
 func skewed(n int64, p float64) []string {
 	if n < 2 || p < 1.1/float64(n) {
 		return nil

@@ -153,8 +153,8 @@ func (c *conn) Prepare(ctx context.Context, st contract.Statement) (contract.Stm
 	return c.prepare(ctx, st, c.Script)
 }
 
-// prepare does the work of the methods Prepare. The function "script" is the method Script of the same
-// pool or connection.
+// prepare does the work of the method Prepare of pools and connections. The function "script" is
+// the method Script of the same pool or connection.
 func (r *runner) prepare(
 	ctx context.Context, st contract.Statement, script func(context.Context, string) error,
 ) (contract.Stmt, error) {

@@ -37,7 +37,7 @@ type scratch struct {
 	row  contract.Row
 	dest []any // pointers into row
 
-	done <-chan struct{} // Done channel of the context that was converted to ctx
+	done <-chan struct{} // Done channel of the context from which the field "ctx" was made
 	ctx  context.Context // nil before the first execution
 }
 

@@ -56,7 +56,7 @@ func (b *base) do(ctx context.Context, s driver.Settings, j protocol.Job, tell f
 	return b.on(ctx, b.open(s), s, j, tell)
 }
 
-// The method on runs a job on an open database and closes the database.
+// The method "on" runs a job on an open database and closes the database.
 func (b *base) on(ctx context.Context, db driver.DB, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	b.t.Helper()
 	d := &job.Database{DB: db, Path: b.path, Settings: s, Seed: 42, Proof: b.proof(db)}

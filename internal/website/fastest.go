@@ -16,8 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// cell is a cell that several drivers were ranked in, with the ranking of the newest run that did
-// so.
+// cell is a cell in which a run ranked several drivers. It has the ranking of the newest such run.
 type cell struct {
 	in      *JSONRun
 	key     string

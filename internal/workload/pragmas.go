@@ -20,7 +20,7 @@ type pragmaSetting struct {
 // pragmaSettings returns the settings that the PRAGMAs of a script change, in order.
 // PRAGMAs that don't change a setting are left out.
 func pragmaSettings(sql string) (list []pragmaSetting) {
-	var words [8]string // room for the words of PRAGMA schema . name = - value, which is the longest form, and one more
+	var words [8]string // room for 8 words: the 7 words of PRAGMA schema . name = - value, and one more
 	statement := words[:0]
 	end := func() {
 		if len(statement) > 0 && strings.EqualFold(statement[0], "PRAGMA") {

@@ -284,7 +284,7 @@ const (
 type Query struct {
 	Call
 	ForEach string `json:"for_each,omitempty"`             // the statement runs once for each row of this data set; "": it runs once
-	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // how many times all of these executions are run
+	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // number of passes; each pass runs the statement as many times as ForEach says
 	Clients int    `json:"clients" jsonschema:"minimum=1"` // goroutines; each runs the whole phase on its own connection
 
 	// Returns names the generated values that the result must equal, in order, over the whole

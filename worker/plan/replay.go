@@ -44,8 +44,8 @@ type Replayed struct {
 	Parameters []Recorded `json:"parameters,omitempty"`
 }
 
-// The values of Do. Such an event begins or ends a transaction by a call of the library, without
-// SQL.
+// The values of Do. An event with one of these values begins or ends a transaction by a call of the
+// library, without SQL.
 const (
 	ReplayBegin    = "begin"
 	ReplayCommit   = "commit"

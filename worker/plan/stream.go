@@ -121,7 +121,7 @@ func newZipf(n uint64, s float64) *zipf {
 	return z
 }
 
-// area is the integral of t^-s over t from 1 to x. It is the inverse of the function "inverse".
+// area is the integral of t^-s over t from 1 to x. Its inverse function is the method "inverse".
 func (z *zipf) area(x float64) float64 {
 	if z.s == 1 {
 		return logarithm(x)

@@ -278,7 +278,8 @@ func (s stmt) result(b *driver.Batch, row int) driver.Result {
 // ignore is the function "visit" of queries whose rows do not matter.
 func ignore(driver.Row) error { return nil }
 
-// wantPrimary fails unless the function f fails with an error whose primary result code is "code".
+// wantPrimary fails unless the function f fails with an error whose primary result code is the
+// parameter "code".
 func wantPrimary(what string, code int, f func()) {
 	err := try(f)
 	if driver.PrimaryCode(err) != code {
@@ -286,7 +287,8 @@ func wantPrimary(what string, code int, f func()) {
 	}
 }
 
-// wantCode fails unless the function f fails with an error whose extended result code is "code".
+// wantCode fails unless the function f fails with an error whose extended result code is the
+// parameter "code".
 func wantCode(what string, code int, f func()) {
 	err := try(f)
 	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code != code {

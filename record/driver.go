@@ -8,9 +8,9 @@ import (
 )
 
 // The wrappers implement every optional interface of database/sql. If the library does not
-// implement one, the wrapper's methods return values that make database/sql act as it would
-// without that interface. ColumnConverter has no such value, so only the wrapper convertingStmt
-// implements it.
+// implement one, the wrapper's methods return values that make database/sql act as it would without
+// that interface. For the interface ColumnConverter there is no such value, so only the wrapper
+// convertingStmt implements it.
 
 type recordedDriver struct {
 	rec *Recorder

@@ -240,8 +240,8 @@ func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) erro
 func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen driver.Settings, err error) {
 	seen = driver.Settings{}
 	if t.req.Settings["mode"] == "memory" {
-		// A library that ignores mode=memory creates a file at t.req.Path, at the latest in a
-		// transaction that writes.
+		// A library that ignores mode=memory creates a file at t.req.Path, at the latest when a
+		// transaction writes.
 		if err := t.db.Script(ctx, "CREATE TABLE sqlite3perf_probe(x); DROP TABLE sqlite3perf_probe"); err != nil {
 			return nil, fmt.Errorf("probing mode: %w", err)
 		}

@@ -87,8 +87,8 @@ var abi = map[string]struct{ seccomp, syncfs, audit uint32 }{
 	"arm64": {277, 267, 0xc00000b7},
 }[runtime.GOARCH]
 
-// installFilter makes the kernel send a notification for each call that waits for the disk, if the
-// call is made by a thread of this process or by a child that is started later. It returns the file
+// installFilter makes the kernel send a notification for each call that waits for the disk. It
+// covers all threads of this process, and the children that are started later. It returns the file
 // descriptor from which the notifications are read.
 func installFilter() (int, error) {
 	const load, jumpIfEqual, end = 0x20, 0x15, 0x06 // BPF_LD|BPF_W|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_RET|BPF_K

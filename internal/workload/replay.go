@@ -32,7 +32,7 @@ type replayed struct {
 
 	foreignKeys string   // the value of foreign_keys that the recording shows: on, off, or "" if it shows none
 	references  bool     // a statement of the recording declares a foreign key
-	features    []string // keys of the features of SQLite that were needed by statements that succeeded when recorded
+	features    []string // keys of the features of SQLite that the statements need, apart from statements that failed when they were recorded
 	reaches     bool     // a statement reaches files other than the database, and the user allows it
 }
 

@@ -65,9 +65,10 @@ func blankLines(text string) int {
 	return strings.Count(strings.TrimSuffix(text, strings.TrimLeftFunc(text, unicode.IsSpace)), "\n")
 }
 
-// Unset returns settings that are neither in s nor changed by the schema, and whose defaults differ between
-// drivers. Each has a usual value. Without these settings, one driver may do more work than another. A
-// timeout is included only if connections compete for locks, and foreign_keys only if there are foreign keys.
+// Unset returns settings that should be set: their defaults differ between drivers, and they are
+// neither in s nor changed by the schema. It returns the usual value of each setting. Without these
+// settings, one driver may do more work than another. A timeout is included only if connections
+// compete for locks, and foreign_keys only if there are foreign keys.
 func (w *Workload) Unset(s driver.Settings) driver.Settings {
 	s = s.With(w.Changes)
 	usual := driver.Settings{}

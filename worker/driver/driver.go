@@ -138,8 +138,8 @@ func (o *dsnOpener) OpenDSN(ctx context.Context, dsn string, s Settings) (DB, er
 	return o.open(ctx, dsn, s)
 }
 
-// Leaver is a [Driver] whose databases may keep data that the end of the process does not remove,
-// for example on a server that was already running.
+// Leaver is a [Driver] whose databases may keep data outside the process, for example on a server.
+// This data remains when the process ends, unless Leave removes it.
 type Leaver interface {
 	Driver
 

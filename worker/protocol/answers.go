@@ -64,9 +64,9 @@ type Answered struct {
 	// kind.
 	Skipped []string `json:"skipped,omitempty"`
 
-	// Times is set if a statement of a replay has recorded times as arguments. It has the texts
-	// that the library stores for the two results of the function [Times]. TimesAsText says that
-	// the library cannot bind a time.Time, so that recorded times were bound as texts.
+	// Times is set if statements of a replay have recorded times as arguments. It has the two texts
+	// that the library stores for the results of the function [Times]. TimesAsText is set if the
+	// library cannot bind a time.Time. In that case, recorded times were bound as texts.
 	Times       []string `json:"times,omitempty"`
 	TimesAsText bool     `json:"times_as_text,omitempty"`
 }

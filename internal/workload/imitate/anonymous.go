@@ -227,9 +227,10 @@ func (s *schema) replaced(t *table, text string) string {
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// replacedNumber returns the replacement of a number of the schema. If the rows of t have a replacement
-// for the number, it returns that. Other numbers of 1000 or more are rounded to one digit, so that a
-// bound divides the imitation's rows in about the same proportion as the database's.
+// replacedNumber returns the replacement of a number of the schema. If the rows of t have a
+// replacement for the number, it returns that. Other numbers of 1000 or more are rounded to one
+// digit. So a comparison with the number selects about the same part of the rows in the imitation
+// as in the database.
 func (t *table) replacedNumber(text string) string {
 	if t != nil {
 		if name, ok := t.named("i" + text); ok {

@@ -69,8 +69,8 @@ func near(x, y, little float64) bool { return max(x, y) <= 2*min(x, y) || math.A
 // Near reports whether the plan is the same and the rows and the time are near.
 func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTime() }
 
-// NearSize is the greatest difference between the sizes of an imitation and its database that still
-// counts as near, as a fraction of the database's size.
+// NearSize is how much the size of an imitation may differ from the size of its database and still
+// count as near. It is a fraction of the database's size.
 const NearSize = 0.1
 
 // Compare loads the workload, at the full scale, into a database next to the copy, and runs its

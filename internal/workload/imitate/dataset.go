@@ -84,8 +84,8 @@ func (b *builder) newSet(name, table, count string) *dataSet {
 	return d
 }
 
-// parentsFirst sorts tables so that each comes after the tables to which its foreign keys refer, except
-// within cycles.
+// parentsFirst sorts tables so that each table comes after the tables to which its foreign keys
+// refer. This is not possible for foreign keys that form a cycle.
 func parentsFirst(tables []*table) []*table {
 	var list []*table
 	var visit func(t *table)

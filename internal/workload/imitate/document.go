@@ -239,8 +239,9 @@ func (w *documentWriter) member(name string, m *member, all int64) {
 	}
 }
 
-// within notes that the values written next are in the member m, which is an object or array in n of
-// the objects that contain it. The returned function must be called after the last of these values.
+// within notes that the values written next are inside the member m. In the database, n of the
+// objects that can have this member have an object or array there. The returned function must be
+// called after the last of these values.
 func (w *documentWriter) within(m *member, n int64) func() {
 	before := w.present
 	w.present *= float64(n) / float64(m.column.stats.rows)

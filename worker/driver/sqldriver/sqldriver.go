@@ -42,19 +42,19 @@ type Library struct {
 	// declares the limit [contract.LimitFiles].
 	LimitAttached func(conn driver.Conn, most int) (before int, err error)
 
-	// Prepared converts the context of a prepared statement, for a library that otherwise assumes
-	// that the statement is used once. It may be nil. It also converts the contexts of
-	// executions, because database/sql prepares a statement of a pool on each connection when the
-	// statement is first executed on that connection.
+	// Prepared converts the context with which a statement is prepared. It is for libraries that
+	// otherwise assume that a statement is used only once, and may be nil. Prepared also converts
+	// the contexts of executions, because database/sql prepares a statement of a pool again on each
+	// connection that executes it.
 	Prepared func(context.Context) context.Context
 
-	// Cancellable converts a context that can end, for a library that ignores the end of contexts
-	// that are not converted. It may be nil.
+	// Cancellable converts a context that can end. It is for libraries that ignore the end of a
+	// context unless the context is converted, and may be nil.
 	Cancellable func(context.Context) context.Context
 
-	// DirtyCommit is set if a failed Commit leaves the transaction open, so that database/sql
-	// would reuse the connection within that transaction. The adapter then wraps the library's
-	// connections, to roll back after a failed Commit.
+	// DirtyCommit is set if a failed Commit leaves the transaction open. database/sql would then
+	// use the connection again within this transaction. So the adapter wraps the library's
+	// connections, and rolls back after a failed Commit.
 	DirtyCommit bool
 }
 

@@ -367,8 +367,8 @@ func inserted(t *testing.T, b *base) {
 	}
 }
 
-// withoutEffect checks the transactions of operations that roll back, or that end with an error
-// that they declare as a result. Such a transaction must change only the number.
+// withoutEffect checks operations that roll back, or that end with an error that they declare as a
+// result. Their transactions must change only the number.
 func withoutEffect(t *testing.T, b *base) {
 	empty := func(how string) plan.MixCall {
 		c := statement("SELECT id FROM accounts WHERE id < 0")

@@ -14,7 +14,7 @@ func (l *resolver) http(f *fields) *plan.HTTP {
 	h.Clients = l.clients(f.get("clients"), false)
 	h.Count, h.DurationMS, h.Rate = l.extent(f, "http phase")
 	p := l.parameters(f.get("parameters"), nil)
-	call := *f // without the keys "columns" and "expect", which have another meaning in an http phase than in other calls
+	call := *f // call is f without the keys "columns" and "expect", which have another meaning in an http phase than in other calls
 	call.index = maps.Clone(f.index)
 	delete(call.index, "columns")
 	delete(call.index, "expect")

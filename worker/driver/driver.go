@@ -103,8 +103,8 @@ type Driver interface {
 type DSNOpener interface {
 	Driver
 
-	// OpenDSN opens a database as the library's users do: it passes dsn unchanged to the
-	// library's own call, and sets nothing else. s has only pool_size.
+	// OpenDSN opens a database as the library's users do: it passes dsn unchanged to the library's
+	// own call, and sets nothing else. The settings s have only pool_size.
 	OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error)
 }
 

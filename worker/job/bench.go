@@ -181,7 +181,7 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 	text := driver.ColumnType{Type: driver.Text}
 	st := driver.Statement{
 		SQL: "SELECT ID, rand, hash FROM " + driver.Quote(p.Table),
-		// Allowing NULL costs nothing for ID.
+		// For the column ID, it costs no time to allow NULL.
 		Columns: []driver.ColumnType{{Type: driver.Int, Nullable: true}, text, text},
 	}
 	if p.loose {

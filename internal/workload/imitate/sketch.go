@@ -174,7 +174,7 @@ func scramble(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// hashBytes is FNV-1a, scrambled.
+// hashBytes returns the FNV-1a hash of the bytes, scrambled by the function "scramble".
 func hashBytes[T ~string | ~[]byte](b T) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(b) {

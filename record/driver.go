@@ -8,9 +8,9 @@ import (
 )
 
 // The wrappers implement every optional interface of database/sql. If the library does not
-// implement one, the wrapper's methods return values that make database/sql act as it would
-// without that interface. ColumnConverter has no such value, so only the wrapper convertingStmt
-// implements it.
+// implement one, the wrapper's methods return values that make database/sql act as it would without
+// that interface. For the interface ColumnConverter there is no such value, so only the wrapper
+// convertingStmt implements it.
 
 type recordedDriver struct {
 	rec *Recorder
@@ -36,7 +36,7 @@ func (d *recordedDriver) OpenConnector(name string) (driver.Connector, error) {
 	return &connector{inner, d.rec, d}, nil
 }
 
-// named is the connector for a driver that does not have its own connectors. The field name is
+// named is the connector for a driver that does not have its own connectors. The field "name" is
 // the data source name.
 type named struct {
 	driver driver.Driver
@@ -155,9 +155,9 @@ func (c *conn) QueryContext(ctx context.Context, sql string, args []driver.Named
 	return c.queried(at, c.rec.statement(sql, false), args, rows, err)
 }
 
-// withValues calls run, which is a method that has no parameter for a context. It passes the values
-// of the parameters to run. If a parameter has a name, or the context has ended, withValues returns
-// an error instead.
+// withValues passes the values of the SQL parameters to the function "run", which is a method that
+// has no parameter for a context. If an SQL parameter has a name, or the context has ended,
+// withValues returns an error instead of calling "run".
 func withValues[T any](ctx context.Context, args []driver.NamedValue, run func([]driver.Value) (T, error)) (none T, err error) {
 	values := make([]driver.Value, len(args))
 	for i, a := range args {

@@ -29,7 +29,7 @@ type event struct {
 	affected  int64
 }
 
-// appendInt appends a member of a JSON object. The parameter name is the JSON text before the
+// appendInt appends a member of a JSON object. The parameter "name" is the JSON text before the
 // member's value, such as `,"took":`, and v is the value.
 func appendInt(b []byte, name string, v int64) []byte {
 	return strconv.AppendInt(append(b, name...), v, 10)
@@ -58,8 +58,8 @@ func appendStatement(b []byte, number int64, sql string, prepared bool) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendEvent appends an event's line. If written is not nil, it has the parameters as JSON.
-// Otherwise the parameters are args.
+// appendEvent appends an event's line. If the parameter "written" is not nil, it has the SQL
+// parameters as JSON. Otherwise args has the SQL parameters.
 func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.NamedValue, written []byte, err error) []byte {
 	b = appendInt(b, `{"at":`, e.at)
 	b = appendInt(b, `,"took":`, e.took)
@@ -92,8 +92,8 @@ func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.Nam
 	return append(b, "}\n"...)
 }
 
-// appendInserted appends a line with an inserted ID that the application asked for. The
-// parameter at is the time at which the execution that inserted the row began.
+// appendInserted appends a line with an inserted ID that the application asked for. The parameter
+// "at" is the time at which the INSERT of the row began.
 func appendInserted(b []byte, conn, at, id int64) []byte {
 	b = appendInt(b, `{"at":`, at)
 	b = appendInt(b, `,"conn":`, conn)
@@ -238,7 +238,7 @@ func appendBytes(b []byte, t string, v []byte) []byte {
 
 func (r *Recorder) appendError(b []byte, err error) []byte {
 	b = appendInt(b, `,"error":{"code":`, int64(r.options.Code(err)))
-	if r.options.Values { // a message may have values in it
+	if r.options.Values { // an error message may contain values
 		b = append(b, `,"message":`...)
 		b = appendString(b, err.Error())
 	}
@@ -290,7 +290,8 @@ func appendString(b []byte, s string) []byte {
 func codeOf(err error) int {
 	for ; err != nil; err = errors.Unwrap(err) {
 		v := reflect.ValueOf(err)
-		// With constant names, the linker can leave out methods that are never called.
+		// The names of the methods are constants, so that the linker can leave out methods that are
+		// never called.
 		for _, m := range [...]reflect.Value{v.MethodByName("ExtendedCode"), v.MethodByName("Code")} {
 			if m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 {
 				if code, ok := integer(m.Call(nil)[0]); ok {

@@ -123,7 +123,7 @@ func Read(r io.Reader) (*Recording, error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		if err != nil { // the last line has no end
+		if err != nil { // the last line does not end in a newline
 			if number == 1 {
 				return nil, errors.New("it has no whole line: want a recording, whose first line is its header")
 			}
@@ -246,8 +246,8 @@ func (d *reader) args(data []byte) ([]Arg, error) {
 	return list, nil
 }
 
-// readArg reads a parameter. If the argument "named" is true, the parameter "already" has a name, and
-// data must not give it another name.
+// readArg reads a parameter. If "named" is true, the parameter already has a name, and the data
+// must not give it another one.
 func readArg(data []byte, named bool) (Arg, error) {
 	switch c := data[0]; {
 	case c == 'n':

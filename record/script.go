@@ -27,7 +27,7 @@ func FromStatements(list []Executed) *Recording {
 		rec.Events = append(rec.Events, Event{
 			At: at, Took: x.Took, Connection: 1, Transaction: tx, Statement: texts[x.SQL], Rows: -1, Affected: -1,
 		})
-		at += max(x.Took, 1) // keeps the order of events
+		at += max(x.Took, 1) // every event gets its own time, which keeps the order of events
 		if does == controlEnd || does == controlRelease && name == savepoint {
 			tx = 0
 		}

@@ -16,7 +16,7 @@ type clientTurns struct {
 	slicing
 	together *barrier.Barrier
 	asked    atomic.Bool  // all clients must pause before their next operation
-	wall     atomic.Int64 // wall time of the phase so far, in ns: the greatest time that a client has passed to the method park
+	wall     atomic.Int64 // wall time of the phase so far, in ns: the greatest time that a client has passed to the method "park"
 	events   int64        // events in a slice of a replay
 	counted  atomic.Int64 // events in the current slice
 }
@@ -31,7 +31,7 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 	t.size = max(1, s.size/int64(clients))
 	t.left = t.size
 	if clients > 1 {
-		t.lead = 0 // leads are not timed: the first client's operations do not tell how long the lead of all clients took
+		t.lead = 0 // leads are not timed, because the first client's operations do not show how long the leads of all clients took
 	}
 	t.together = barrier.New(clients, func() error {
 		t.asked.Store(false)
@@ -42,12 +42,12 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 }
 
 // operation must be called before each operation of a query or a mix. The parameter "leads" is true
-// if the client is the first one, and elapsed is the client's time so far. If a slice has ended,
+// if the client is the first one, and "elapsed" is the client's time so far. If a slice has ended,
 // operation waits for the next turn of this process, and returns how long it waited. Both times are
 // in nanoseconds.
 func (t *clientTurns) operation(leads bool, elapsed int64) (waited int64, err error) {
 	if !leads {
-		return t.park(0) // 0 never replaces the time that the first client has passed to park
+		return t.park(0) // the time of the phase never decreases, so 0 does not change it
 	}
 	if t.count() {
 		t.asked.Store(true)
@@ -57,7 +57,7 @@ func (t *clientTurns) operation(leads bool, elapsed int64) (waited int64, err er
 
 // transaction must be called between two transactions of a replay. The parameter n is the number of
 // events since the client's previous call. In all other respects transaction is like the method
-// operation.
+// "operation".
 func (t *clientTurns) transaction(n int, elapsed int64) (waited int64, err error) {
 	if t.counted.Add(int64(n)) >= t.events {
 		t.asked.Store(true)

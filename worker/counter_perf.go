@@ -20,7 +20,7 @@ type event struct {
 // instructions is PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS.
 var instructions = event{0, 1}
 
-// Flags in the field bits of perf_event_attr.
+// Flags in attr.bits, the bit field of perf_event_attr.
 const (
 	perfInherit       = 1 << 1
 	perfExcludeKernel = 1 << 5
@@ -53,7 +53,7 @@ func (e event) open(thread int, inherit bool) (fd int, err error) {
 type counter struct {
 	event event
 	fds   []int
-	buf   [24]byte // buffer for reading: an allocation would be counted as the driver's
+	buf   [24]byte // read uses this buffer, because an allocation would count as the driver's
 }
 
 // newCounter begins to count an event. It returns nil if this system cannot count the event, or if
@@ -123,7 +123,7 @@ func readCount(fd int, b []byte) count {
 }
 
 // thread begins to count the event in the calling thread only. The function "end" returns the count
-// since then. The caller must stay on this thread until it has called end.
+// since then. The caller must stay on this thread until it has called "end".
 func (c *counter) thread() (end func() count) {
 	if c == nil {
 		return func() count { return count{} }

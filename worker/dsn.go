@@ -191,8 +191,8 @@ func connect(ctx context.Context, db driver.DB, o protocol.Opening, limit time.D
 	return c, got, nil
 }
 
-// readPragma reads a pragma. ok is false if the pragma does not exist, or does not return one
-// row of one column.
+// readPragma reads a pragma. The result "ok" is false if the pragma does not exist, or does not
+// return one row of one column.
 func readPragma(ctx context.Context, c driver.Conn, name string) (value string, ok bool) {
 	sql := "PRAGMA " + name
 	if name == "case_sensitive_like" { // this pragma returns no row
@@ -218,7 +218,7 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	limited, cancel := context.WithTimeout(ctx, secondLimit)
 	defer cancel()
 	if _, err := driver.Number(limited, conns[1], "SELECT count(*) FROM sqlite3perf_probe"); err != nil {
-		r.Own = driver.PrimaryCode(err) == driver.CodeError // no such table: the second connection has another database
+		r.Own = driver.PrimaryCode(err) == driver.CodeError // if there is no such table, the second connection has another database
 		return
 	}
 	if err := observeLocks(ctx, conns[0], conns[1], r); err == nil && !r.NoLocks {
@@ -249,9 +249,9 @@ func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string 
 	return "rwc"
 }
 
-// observeLocks begins a write transaction on the connection first, and tries to begin another one
-// on the connection second. From the error of the second transaction it derives the setting cache,
-// r.NoLocks and r.Waits.
+// observeLocks begins a write transaction on the connection "first", and tries to begin another one
+// on the connection "second". From the error of the second transaction it derives the setting
+// "cache", r.NoLocks and r.Waits.
 func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Opened) (err error) {
 	if err := first.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -292,9 +292,9 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	return nil
 }
 
-// tryHeld calls [tryLock] while another connection holds the lock. The function "release" makes that
-// connection release the lock. Some libraries wait for the other connection of a shared cache even
-// after the context has ended. In that case tryHeld calls release and returns gaveUp = true.
+// tryHeld calls [tryLock] while another connection holds the lock. The function "release" makes
+// that connection release the lock. Some libraries wait for the other connection of a shared cache
+// even after the context has ended. In that case tryHeld calls "release" and returns gaveUp = true.
 func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() error) (code int, gaveUp bool, err error) {
 	tried := make(chan struct{})
 	go func() {
@@ -308,12 +308,12 @@ func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() erro
 	}
 	rerr := release()
 	<-tried
-	_ = c.Script(ctx, "ROLLBACK") // after release the statement may have got the lock
+	_ = c.Script(ctx, "ROLLBACK") // after the call of "release", the statement may have got the lock
 	return driver.CodeLocked, true, rerr
 }
 
-// observeBegin begins a transaction on the connection first. With the connection second it observes
-// which lock the transaction holds. It adds the result to r.Seen as the setting txlock.
+// observeBegin begins a transaction on the connection "first". With the connection "second" it
+// observes which lock the transaction holds. It adds the result to r.Seen as the setting txlock.
 func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	rollback := func() error { return first.Script(ctx, "ROLLBACK") }
 	var err error
@@ -336,9 +336,9 @@ func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Ope
 	case code == 0:
 		r.Seen["txlock"] = "deferred"
 		_ = second.Script(ctx, "ROLLBACK")
-	case r.Connections[0].Settings["journal_mode"] == "wal": // in WAL mode exclusive is the same as immediate
+	case r.Connections[0].Settings["journal_mode"] == "wal": // in WAL mode, exclusive and immediate transactions take the same lock
 		r.Seen["txlock"] = "immediate"
-	case !gaveUp: // otherwise the lock is released, so immediate and exclusive look the same
+	case !gaveUp: // if tryHeld gave up, the lock has been released, so immediate and exclusive cannot be distinguished
 		r.Seen["txlock"] = "immediate"
 		code, _, err := tryHeld(ctx, second, "SELECT count(*) FROM sqlite_master", release)
 		if err == nil && code != 0 {

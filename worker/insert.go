@@ -11,7 +11,7 @@ import (
 )
 
 // inserter runs an insert phase on one connection. It generates the rows chunk by chunk while the
-// stopwatch is stopped, unless the phase times the values too.
+// stopwatch is stopped, unless the phase also times the generation of values.
 type inserter struct {
 	t     *trial
 	in    *plan.Insert
@@ -166,7 +166,8 @@ func (i *inserter) chunk(ctx context.Context, set *insertSet, lo, hi int) error 
 	}
 }
 
-// perRow inserts each row of root, and all rows nested in it, in its own transaction.
+// perRow inserts each row of the data set "root", and all rows nested in it, in its own
+// transaction.
 func (i *inserter) perRow(ctx context.Context, root *insertSet) error {
 	step := i.t.gen.RowsFitting(root.Name)
 	var shrink func(set *insertSet, perRoot int64)
@@ -306,8 +307,8 @@ func (i *inserter) execGroups(ctx context.Context, set *insertSet, groups, lo, h
 	return nil
 }
 
-// stmt returns the prepared INSERT for a number of rows, which is the parameter groups. It prepares
-// the INSERT when it is first needed. If a transaction is open, the result is bound to it.
+// stmt returns the prepared INSERT for as many rows as the parameter "groups" says. It prepares the
+// INSERT when it is first needed. If a transaction is open, the result is bound to it.
 func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver.Stmt, error) {
 	st := set.stmts[groups]
 	if st == nil {

@@ -179,7 +179,7 @@ func refused(err error) bool {
 // mode. So if another process has locked the file, openPatiently tries again until busy_timeout
 // has passed.
 func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.Settings) (driver.DB, error) {
-	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
+	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // ms is 0 if busy_timeout is not set
 	for begin := now(); ; {
 		db, err := d.Open(ctx, path, ownJournal(path, s))
 		if driver.PrimaryCode(err) != driver.CodeBusy || now()-begin >= ms*1e6 {
@@ -279,10 +279,10 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 	return nil
 }
 
-// withinFiles returns an error if SQL may reach other files, unless allowed is set. If the library
-// can set SQLite's limits, withinFiles looks only for PRAGMAs that name a directory, because no
-// limit prevents them. Otherwise it also looks for words such as ATTACH. It does not parse the SQL,
-// so it also returns an error if a string literal contains such a word.
+// withinFiles returns an error if SQL may reach other files, unless the parameter "allowed" is
+// true. If the library can set SQLite's limits, withinFiles looks only for PRAGMAs that name a
+// directory, because no limit prevents them. Otherwise it also looks for words such as ATTACH. It
+// does not parse the SQL, so it also returns an error if a string literal contains such a word.
 func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
 	words := driver.DirectoryPragma
 	why, unlimited := info.Limits[driver.LimitFiles]

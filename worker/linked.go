@@ -15,8 +15,8 @@ import (
 // buildFlags are the build settings that a [protocol.Proof] lists.
 var buildFlags = []string{"-tags", "CGO_CFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT"}
 
-// linked returns the part of a proof that needs no database: the version of module in this
-// executable, the build settings, and the effect of environment variables.
+// linked returns the part of a proof that needs no database: the version of the given module in
+// this executable, the build settings, and the effect of environment variables.
 func linked(module string, environment []string) protocol.Proof {
 	p := protocol.Proof{Module: module, Environment: inEnvironment(environment)}
 	bi, ok := debug.ReadBuildInfo()

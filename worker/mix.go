@@ -39,7 +39,7 @@ type mixClient struct {
 	next  int64   // number of the client's operations up to the end of the chunk
 
 	mutex   *sync.Mutex // the application's mutex, which all clients share
-	writing bool        // hold the mutex around each operation that may write
+	writing bool        // true if the client must hold the mutex around each operation that may write
 	retries int64
 
 	atMutex, backedOff protocol.Wait
@@ -57,8 +57,9 @@ type mixClient struct {
 	count   func(driver.Row) error // adds a row to rows; made once, because a closure per operation would be an allocation
 	err     error
 
-	// Counts of operations that ended with an error, by the error's code. errors counts the
-	// operations that failed. results counts the operations that declare the error as their result.
+	// Counts of operations that ended with an error, by the error's code. The field "errors" counts
+	// the operations that failed. The field "results" counts the operations that declare the error
+	// as their result.
 	errors, results protocol.ErrorCounts
 	primaryOnly     bool // the driver reports primary codes only
 }
@@ -70,7 +71,7 @@ const maxHistograms = 256
 type mixOp struct {
 	*plan.Operation
 	runner  driver.Runner // the runner that prepared the statements
-	mutex   bool          // hold the mutex around each attempt
+	mutex   bool          // true if the client must hold the mutex around each attempt
 	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex or timeout
 	calls   []mixCall
 	row     int // row in the parameters of the next execution
@@ -138,7 +139,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		defer func() { s.WALRestarts = log.restarts() }()
 	}
 	if processes > 1 {
-		w.prepare() // now, because later the other processes may already use the database
+		w.prepare() // prepare the stopwatch now, because the other processes may already use the database when this process begins
 		if err := t.meet(ctx, p.Name, protocol.TypePrepared, protocol.TypeBegin); err != nil {
 			return err
 		}
@@ -320,8 +321,8 @@ func (c *mixClient) succeeded() (n int64) {
 	return n
 }
 
-// prepare fills c.ops. If shared is nil, it prepares the statements. Otherwise it uses the
-// statements of shared, which are the operations of another client on the same pool.
+// prepare fills c.ops. If the parameter "shared" is nil, it prepares the statements. Otherwise it
+// uses the statements of "shared", which are the operations of another client on the same pool.
 func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]

@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// run does the client's operations. begin is the time at which the client begins. The client's own
-// time does not include waiting for turns and generating parameters. So after each such wait, run
-// moves begin, and the times that depend on it, forward.
+// run does the client's operations. The parameter "begin" is the time at which the client begins.
+// The client's own time does not include waiting for turns and generating parameters. So after each
+// such wait, run moves "begin", and the times that depend on it, forward.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {
@@ -54,7 +54,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			if c.state != nil {
 				c.state.begins(int(i), start)
 			}
-			if q := op.query; q != nil { // inline, because the stack frame of a function would no longer be in the processor's cache when SQLite returns
+			if q := op.query; q != nil { // this code is inline, because the stack frame of a function would no longer be in the processor's cache when SQLite returns
 				before := c.rows
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
 					err = q.mismatch(c.rows - before)
@@ -255,7 +255,7 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	last, err := c.calls(ctx, op, tx, r)
 	switch {
 	case err != nil:
-		_ = tx.Rollback(ctx) // an error is ignored: SQLite may have rolled back already
+		_ = tx.Rollback(ctx) // an error is ignored, because SQLite may already have rolled back
 		return false, err
 	case last != nil && last.IfEmpty == plan.EmptyRollback:
 		return true, tx.Rollback(ctx)
@@ -297,8 +297,8 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (
 	return nil, nil
 }
 
-// call runs one statement with row r of its parameters. stmt is call.stmt, or call.stmt within
-// a transaction.
+// call runs one statement with row r of its parameters. The parameter "stmt" is call.stmt, or
+// call.stmt within a transaction.
 func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r int) error {
 	if !call.reads {
 		return stmt.Exec(ctx, call.batch, r, r+1)

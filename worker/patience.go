@@ -16,13 +16,13 @@ type clientState struct {
 	moved atomic.Int64 // time in ns when an operation last began or ended; 0 if none has begun
 }
 
-// begins notes that operation i begins. The parameter at is the time of its beginning.
+// begins notes that operation i begins. The parameter "at" is the time of its beginning.
 func (s *clientState) begins(i int, at int64) {
 	s.moved.Store(at)
 	s.under.Store(int32(i) + 1)
 }
 
-// ends notes that the running operation has ended. The parameter at is the time of its end.
+// ends notes that the running operation has ended. The parameter "at" is the time of its end.
 func (s *clientState) ends(at int64) {
 	s.under.Store(0)
 	s.moved.Store(at)
@@ -34,8 +34,8 @@ type endlessError struct{ failure }
 func (e *endlessError) Unwrap() error { return &e.failure }
 
 // runPatiently runs clients until all have ended. It returns an [endlessError] if operations run,
-// but no client has begun or ended an operation for longer than the duration patience. The
-// parameter names has the names of the operations, and begin is the time at which the clients
+// but no client has begun or ended an operation for longer than the parameter "patience" says. The
+// parameter "names" has the names of the operations, and "begin" is the time at which the clients
 // begin.
 func runPatiently(clients []*clientState, run func(client int), names []string, begin int64, patience time.Duration) error {
 	done := make(chan struct{})
@@ -67,9 +67,9 @@ func runPatiently(clients []*clientState, run func(client int), names []string, 
 	}
 }
 
-// runClients runs n clients at once until all have ended, the first client in this goroutine.
-// If states is not nil, it uses runPatiently instead. After an [endlessError] the clients still
-// run.
+// runClients runs n clients at once until all have ended, the first client in this goroutine. If
+// the parameter "states" is not nil, it uses runPatiently instead. After an [endlessError] the
+// clients still run.
 func runClients(n int, run func(client int), states []*clientState, names []string, begin int64, patienceMS int64) error {
 	if states != nil {
 		return runPatiently(states, run, names, begin, time.Duration(patienceMS)*time.Millisecond)

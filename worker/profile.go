@@ -72,7 +72,7 @@ func (p *profiler) stop() {
 
 // allocations writes a profile of all allocations since the process began.
 func (p *profiler) allocations(kind string, stretch int) error {
-	runtime.GC() // completes the statistics of allocations
+	runtime.GC() // a garbage collection completes the statistics of allocations
 	f, err := p.create(kind, stretch)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 		return nil, err
 	}
 	observed := driver.Settings{}
-	if _, byHand := t.drv.(Hand); !byHand { // observing needs the codes of errors, which hand-written programs do not report
+	if _, byHand := t.drv.(Hand); !byHand { // observing needs the codes of errors, and hand-written programs do not report them
 		if observed, err = t.observeOpening(ctx, proof.Connections[0]); err != nil {
 			return nil, err
 		}
@@ -30,7 +30,7 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	}
 	for _, name := range []string{"write_mutex", "processes", "count_syncs", "cold_caches"} {
 		if v, set := t.req.Settings[name]; set {
-			observed[name] = v // these need not be observed, because the engine itself applies them
+			observed[name] = v // these settings need not be observed, because the engine itself applies them
 		}
 	}
 	if shower, ok := t.db.(driver.Shower); ok {
@@ -135,17 +135,17 @@ func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*
 		if err != nil {
 			return nil, err
 		}
-		got["pool_size"] = strconv.Itoa(len(conns)) // proven, because all these connections are in use at the same time
+		got["pool_size"] = strconv.Itoa(len(conns)) // the number is proven, because all these connections are in use at the same time
 		proof.Connections = append(proof.Connections, got)
 	}
 	return &proof, readLibrary(ctx, conns[0], &proof)
 }
 
-// readAgain sends the lab the settings after the schema or, if phase is not "", after that phase.
-// It updates t.wal and t.apart to these settings. It also makes every connection read the schema,
-// so that the first statement of the next phase does not have to read it. A lock could prevent that
-// statement from reading the schema, and SQLite would then use the schema that it knew before the
-// tables existed.
+// readAgain sends the lab the settings in force after a phase, or after the schema if the parameter
+// "phase" is "". It updates t.wal and t.apart to these settings. It also makes every connection
+// read the schema, so that the first statement of the next phase does not have to read it. A lock
+// could prevent that statement from reading the schema, and SQLite would then use the schema that
+// it knew before the tables existed.
 func (t *trial) readAgain(ctx context.Context, phase string) error {
 	after := "the schema"
 	if phase != "" {
@@ -212,7 +212,7 @@ func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
 		}
 		v, err := d.Canonical(raw)
 		if err != nil {
-			v = raw // unchanged, so that the comparison with the requested value fails
+			v = raw // the value stays as it is, so that the comparison with the requested value fails
 		}
 		got[d.Name] = v
 	}
@@ -240,8 +240,8 @@ func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) erro
 func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen driver.Settings, err error) {
 	seen = driver.Settings{}
 	if t.req.Settings["mode"] == "memory" {
-		// A library that ignores mode=memory creates a file at t.req.Path, at the latest in a
-		// transaction that writes.
+		// A library that ignores mode=memory creates a file at t.req.Path, at the latest when a
+		// transaction writes.
 		if err := t.db.Script(ctx, "CREATE TABLE sqlite3perf_probe(x); DROP TABLE sqlite3perf_probe"); err != nil {
 			return nil, fmt.Errorf("probing mode: %w", err)
 		}
@@ -290,7 +290,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 		seen["txlock"] = "deferred"
 		err = other.Script(ctx, "ROLLBACK")
 	case got["journal_mode"] == "wal":
-		// In WAL mode an exclusive transaction is an immediate one.
+		// In WAL mode, exclusive and immediate transactions take the same lock, so they cannot be
+		// distinguished. The requested mode is assumed.
 		seen["txlock"] = "immediate"
 		if t.req.Settings["txlock"] == "exclusive" {
 			seen["txlock"] = "exclusive"
@@ -306,8 +307,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 }
 
 // observeCache returns "shared" if two connections share a cache, and "private" otherwise. While
-// one connection holds the write lock, the other connection (the parameter other) asks for it. The
-// error is SQLITE_LOCKED only in a shared cache.
+// one connection holds the write lock, the connection "other" asks for it. The error is
+// SQLITE_LOCKED only in a shared cache.
 func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, error) {
 	holder, err := t.db.Conn(ctx)
 	if err != nil {
@@ -345,7 +346,7 @@ func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 	return lockCode(err)
 }
 
-// lockCode returns the primary code of err if that is SQLITE_BUSY or SQLITE_LOCKED. Otherwise
+// lockCode returns the primary code of err if that code is SQLITE_BUSY or SQLITE_LOCKED. Otherwise
 // it returns 0 and err.
 func lockCode(err error) (int, error) {
 	if code := driver.PrimaryCode(err); code == driver.CodeBusy || code == driver.CodeLocked {

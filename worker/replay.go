@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// replay is a replay phase in progress. The fields took, rows, affected, code and otherID have one
+// replay is a replay phase in progress. The slices took, rows, affected, code and otherID have one
 // entry for each event. Only the client that runs the event writes its entry.
 type replay struct {
 	*plan.Replay
@@ -43,7 +43,7 @@ type replayClient struct {
 	read    int64
 	count   func(driver.Row) error
 	result  driver.Result // the result of the current event; nil if it need not be compared with the recording
-	said    map[int]said  // by code, the first error that is not a lock error and is not in the recording
+	said    map[int]said  // by code, the first error with this code that is neither a lock error nor in the recording
 	elapsed int64
 	asking  int64        // time in ns that asking the library for results took
 	turns   *clientTurns // divides the replay into slices; nil if it is measured in one piece
@@ -192,7 +192,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 	}
 	ended := 0 // events since the last call of c.turns.transaction
 	for unit := c.next(); unit != nil; unit = c.next() {
-		if c.turns != nil && ended > 0 && c.tx == nil { // never wait for a turn within a transaction: other clients may wait for its lock
+		if c.turns != nil && ended > 0 && c.tx == nil { // within a transaction the client must not wait for a turn, because other clients may wait for the transaction's lock
 			waited, err := c.turns.transaction(ended, c.elapsed)
 			if err != nil {
 				return err
@@ -239,7 +239,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 			}
 			if c.ends(i, k, err) && len(unit) > 1 {
 				c.rollback(ctx)
-				break // the rest of the transaction is skipped: the application would not have run it
+				break // the rest of the transaction is skipped, because the application would not have run it
 			}
 		}
 	}
@@ -320,8 +320,8 @@ func replayed(s *plan.Replayed) driver.Statement {
 	return st
 }
 
-// end rolls back c.tx if do is [plan.ReplayRollback], and commits it otherwise. It does nothing if
-// there is no transaction, because the transaction may have ended earlier.
+// end rolls back c.tx if the parameter "do" is [plan.ReplayRollback], and commits it otherwise. If
+// there is no transaction, end does nothing, because the transaction may have ended earlier.
 func (c *replayClient) end(ctx context.Context, do string) error {
 	tx := c.tx
 	if tx == nil {

@@ -24,7 +24,7 @@ var errGone = errors.New("the lab has gone")
 // shutdownGrace is how long pending requests may take when a server stops.
 const shutdownGrace = 5 * time.Second
 
-// obey runs a trial that waits for orders of the lab. It reads the orders from the reader in, one
+// obey runs a trial that waits for orders of the lab. It reads the orders from the reader "in", one
 // per line. When there is nothing more to read, it gives up the trial.
 func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -55,7 +55,7 @@ func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) erro
 
 // giveUp ends a trial because its input has ended with err, which means that the lab has gone. It
 // cancels the trial's context. If the driver is a [driver.Leaver], it calls Leave. Unless the trial
-// has ended already, it also removes the database and calls abandon.
+// has ended already, it also removes the database and calls the function "abandon".
 func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()) {
 	cancel(fmt.Errorf("%w: %w", errGone, errors.Join(err, io.EOF)))
 	if l, ok := t.drv.(driver.Leaver); ok {
@@ -69,7 +69,7 @@ func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()
 }
 
 // order waits for the next order of the lab. It returns an error if the type of the order is not
-// the parameter want.
+// the one in the parameter "want".
 func (t *trial) order(ctx context.Context, want string) error {
 	select {
 	case got, ok := <-t.orders:
@@ -85,8 +85,9 @@ func (t *trial) order(ctx context.Context, want string) error {
 	}
 }
 
-// meet sends the lab a response about a mix in several processes. The type of the response is the
-// parameter at. Then meet waits for the lab's order, whose type must be the parameter order.
+// meet sends the lab a response about a mix in several processes. The parameter "at" is the type of
+// the response. Then meet waits for the lab's order, which must have the type in the parameter
+// "order".
 func (t *trial) meet(ctx context.Context, phase, at, order string) error {
 	if err := t.out.send(protocol.Response{Type: at, Phase: phase}); err != nil {
 		return err

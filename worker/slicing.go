@@ -52,7 +52,7 @@ func (s *slicing) count() (ended bool) {
 	return false
 }
 
-// leadEnds records that the lead of a slice has ended. n is its number of operations.
+// leadEnds records that the lead of a slice has ended. The lead has n operations.
 func (s *slicing) leadEnds(n int64) {
 	t := now()
 	if s.slices++; s.slices > 1 {

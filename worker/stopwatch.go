@@ -31,7 +31,7 @@ type Stopwatch struct {
 	begun  bool
 	paused bool // Pause has been called
 
-	waitAllocs, waitBytes int64 // number and bytes of the heap objects that the function wait allocated in the first call of Pause
+	waitAllocs, waitBytes int64 // number and bytes of the heap objects that the first call of Pause allocated in its function "wait"
 	children              bool  // the driver uses child processes, whose CPU time counts
 
 	wall0, user0, system0, allocs0, allocBytes0 int64
@@ -50,7 +50,7 @@ func (c *ioCount) subtract(less ioCount) {
 	c.syncs, c.writes, c.bytes = c.syncs-less.syncs, c.writes-less.writes, c.bytes-less.bytes
 }
 
-// count is the number n of events that a counter has counted. missed is how long, in
+// count is the number n of events that a counter has counted. The field "missed" is how long, in
 // nanoseconds, threads ran without being counted, because the processor had too few counters or
 // another kind of core.
 type count struct{ n, missed int64 }
@@ -119,10 +119,10 @@ func (s *Stopwatch) stop() {
 	}
 }
 
-// Pause stops the stopwatch, calls wait, and starts the stopwatch again. What wait allocates does
-// not count. Measuring allocations stops all goroutines, which would cost too much after each of
-// many short slices. So, unless the phase is profiled, only the first call of Pause measures what
-// wait allocates, and later calls subtract the same amount.
+// Pause stops the stopwatch, calls the function "wait", and starts the stopwatch again. What "wait"
+// allocates does not count. Measuring allocations stops all goroutines, which would cost too much
+// after each of many short slices. So, unless the phase is profiled, only the first call of Pause
+// measures what "wait" allocates, and later calls subtract the same amount.
 func (s *Stopwatch) Pause(wait func() error) error {
 	if s.paused && s.profile == nil {
 		s.stop()

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// stored returns, for each table, the number of rows. If the entry in tables lists columns, it also
-// returns the sum of the rows' hashes.
+// stored returns, for each table, the number of rows. If the table's entry in "tables" lists
+// columns, it also returns the sum of the rows' hashes.
 func (t *trial) stored(ctx context.Context, tables []plan.Stored) (sums []plan.RowSum, err error) {
 	err = t.ours(ctx, "reading back the tables", func(ctx context.Context) error {
 		read, err := t.read(ctx, tables)
@@ -63,7 +63,7 @@ func (t *trial) wakeWAL(ctx context.Context) error {
 	}
 	version, err := number(ctx, t.db, "PRAGMA user_version")
 	if err == nil {
-		err = t.db.Script(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)) // SQLite writes even an equal value
+		err = t.db.Script(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)) // SQLite also writes if the value does not change
 	}
 	if err == nil {
 		_, err = t.checkpoint(ctx)
@@ -75,7 +75,7 @@ func (t *trial) wakeWAL(ctx context.Context) error {
 }
 
 // inserted returns the number and the checksum of the rows that each table has gained. The
-// parameter before has the tables' sums before the phase.
+// parameter "before" has the tables' sums before the phase.
 func (t *trial) inserted(ctx context.Context, tables []plan.Stored, before []plan.RowSum) ([]protocol.Inserted, error) {
 	after, err := t.stored(ctx, tables)
 	if err != nil {

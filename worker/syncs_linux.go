@@ -37,14 +37,14 @@ func answerSyncs(ready chan<- error) {
 		runtime.UnlockOSThread()
 		return
 	}
-	defer syscall.Close(listener) // if counting fails, this makes syncs fail, which would otherwise wait forever
+	defer syscall.Close(listener) // if counting fails, closing the listener makes later syncs fail; otherwise they would wait forever
 	// Ask the kernel to wake the caller on the processor of this thread, which is faster. Before
 	// Linux 6.6 the kernel cannot do this, and the error is ignored.
 	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, uintptr(listener), notifSetFlags, 1)
 	for {
-		call := seccompNotif{} // the kernel wants zeros
+		call := seccompNotif{} // the kernel requires that all fields are zero
 		if errno := ioctl(listener, notifRecv, unsafe.Pointer(&call)); errno == syscall.EINTR || errno == syscall.ENOENT {
-			continue // a signal, or the caller has ended
+			continue // a signal interrupted the call, or the caller has ended
 		} else if errno != 0 {
 			return
 		}
@@ -87,8 +87,8 @@ var abi = map[string]struct{ seccomp, syncfs, audit uint32 }{
 	"arm64": {277, 267, 0xc00000b7},
 }[runtime.GOARCH]
 
-// installFilter makes the kernel send a notification for each call that waits for the disk, if the
-// call is made by a thread of this process or by a child that is started later. It returns the file
+// installFilter makes the kernel send a notification for each call that waits for the disk. It
+// covers all threads of this process, and the children that are started later. It returns the file
 // descriptor from which the notifications are read.
 func installFilter() (int, error) {
 	const load, jumpIfEqual, end = 0x20, 0x15, 0x06 // BPF_LD|BPF_W|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_RET|BPF_K
@@ -124,7 +124,7 @@ func installFilter() (int, error) {
 // ioCounter reads how much this process has synced and written. A nil ioCounter counts nothing.
 type ioCounter struct {
 	file *os.File
-	buf  [512]byte // an allocation would be counted as the driver's
+	buf  [512]byte // read uses this buffer, because an allocation would count as the driver's
 }
 
 func newIOCounter() (*ioCounter, error) {
@@ -162,7 +162,7 @@ func (c *ioCounter) read() (now ioCount, ok bool) {
 	return now, procNumber(c.buf[:n], "syscw: ", &now.writes) && bytesOK
 }
 
-// procNumber reads the number after key in a file of /proc.
+// procNumber reads the number that follows the text in the parameter "key" in a file of /proc.
 func procNumber(text []byte, key string, to *int64) bool {
 	at := bytes.Index(text, []byte(key))
 	if at < 0 {

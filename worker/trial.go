@@ -50,7 +50,7 @@ type trial struct {
 	out    *answers
 
 	mu    sync.Mutex
-	owned bool // the trial must remove the database if the lab goes
+	owned bool // true if the trial must remove the database after an error, or when the lab has gone
 }
 
 // serve runs a trial and sends its responses. It returns an error only if the lab has gone or a
@@ -59,7 +59,7 @@ func (t *trial) serve(ctx context.Context) error {
 	phase, err := t.run(ctx)
 	for _, db := range []driver.DB{t.readers, t.db} {
 		if _, waits := errors.AsType[*endlessError](err); waits {
-			break // closing the database would wait too, possibly forever
+			break // closing the database would also wait, possibly forever
 		}
 		if db == nil {
 			continue
@@ -74,7 +74,7 @@ func (t *trial) serve(ctx context.Context) error {
 		case err == nil && cerr != nil:
 			err = failf(protocol.CodeClose, "closing the database: %w", cerr)
 		case leaves:
-			err = fmt.Errorf("%w; %v", err, left) // the message tells the user which data remains
+			err = fmt.Errorf("%w; %v", err, left) // the added message tells the user which data remains
 		}
 	}
 	t.cold.close()
@@ -94,9 +94,9 @@ func (t *trial) serve(ctx context.Context) error {
 	return err
 }
 
-// disown sets owned to false, and removes the database if remove is true and owned was true. It
-// returns the old value of owned. A second caller waits for the first, so that the process does
-// not end while the database is being removed.
+// disown sets t.owned to false and returns its old value. If the parameter "remove" and the old
+// value are true, disown removes the database. A second caller waits for the first, so that the
+// process does not end while the database is being removed.
 func (t *trial) disown(remove bool) (owned bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,9 +151,9 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	if t.gen, err = plan.NewGenerator(t.req.Seed, t.plan); err != nil {
 		return "", &failure{protocol.CodePlan, err}
 	}
-	t.counter = newCounter(instructions) // created before the library starts threads or processes, so that they inherit it
+	t.counter = newCounter(instructions) // this must happen before the library starts threads or processes, so that they inherit the counter
 	defer t.counter.close()
-	if err := t.instrument(); err != nil { // created before the library starts processes, so that they are counted too
+	if err := t.instrument(); err != nil { // this must happen before the library starts processes, so that they are counted too
 		return "", err
 	}
 	defer t.ioCounter.close()
@@ -196,7 +196,7 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	return t.phases(ctx)
 }
 
-// instrument prepares what the settings count_syncs and cold_caches ask for.
+// instrument prepares the measurements that the settings count_syncs and cold_caches ask for.
 func (t *trial) instrument() (err error) {
 	for _, name := range []string{"count_syncs", "cold_caches"} {
 		if why, limited := t.drv.Info().Limit(name, "on"); limited && t.req.Settings[name] == "on" {
@@ -261,8 +261,8 @@ func (t *trial) phases(ctx context.Context) (phase string, err error) {
 }
 
 // wait waits for the lab's order to proceed, if the trial takes turns with other trials. The
-// parameter interrupted is the phase that the worker is measuring, or "" between phases.
-// wall is the wall time of that phase so far, in nanoseconds.
+// parameter "interrupted" is the phase that the worker is measuring, or "" between phases. The
+// parameter "wall" is the wall time of that phase so far, in nanoseconds.
 func (t *trial) wait(ctx context.Context, interrupted string, wall int64) error {
 	if !t.req.Alternate {
 		return nil
@@ -298,7 +298,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
 	} else {
-		ctx = context.Background() // not context.WithoutCancel(ctx), because libraries would search that context for values at each operation
+		ctx = context.Background() // not context.WithoutCancel(ctx): in such a context, libraries would search for values at each operation
 	}
 	s = &protocol.Sample{Phase: p.Name}
 	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter, ioCounter: t.ioCounter}
@@ -312,7 +312,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 			return nil, nil, err
 		}
 	}
-	if p.Mix == nil && p.HTTP == nil { // mixes and http phases do this later, after they have verified their statements
+	if p.Mix == nil && p.HTTP == nil { // mixes and http phases do this later, when they have verified their statements
 		if err := t.forget(ctx, p); err != nil {
 			return nil, nil, err
 		}
@@ -328,7 +328,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	case p.Mix != nil:
 		err = t.mix(ctx, p, s, &w)
 	case p.HTTP != nil:
-		w.ioCounter = nil // otherwise the writes to sockets would count
+		w.ioCounter = nil // writes to sockets must not count
 		err = t.http(ctx, p, s, &w)
 	case p.Replay != nil:
 		err = t.replay(ctx, p, s, &w)

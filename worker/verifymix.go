@@ -92,7 +92,8 @@ func (restoring) Stmt(_ context.Context, st driver.Stmt) (driver.Stmt, error) { 
 func (restoring) Commit(context.Context) error                                { return nil }
 func (r restoring) Rollback(ctx context.Context) error                        { return r.restore(ctx) }
 
-// checkTypes makes verify also check the types of the values that the operations return.
+// checkTypes makes the method "verify" also check the types of the values that the operations
+// return.
 func (c *mixClient) checkTypes(ctx context.Context) (err error) {
 	for i := range c.ops {
 		for j := range c.ops[i].calls {

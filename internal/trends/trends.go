@@ -144,8 +144,9 @@ func join(byKey map[string][]*Trend, f *Trend) {
 	byKey[key] = append(byKey[key], &own)
 }
 
-// judge finds changes of the level of a series, and marks changed versions. The parameter "series"
-// is the number of series that are judged together, for which p-values are corrected.
+// judge finds the points at which the level of a series changed. It also marks the points at which
+// a version changed, such as that of SQLite. The parameter "series" is the number of series that
+// are judged together. The p-values are corrected for this number.
 func (t *Trend) judge(series int) {
 	values := make([]float64, len(t.Points))
 	logs := make([]float64, len(t.Points))

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// loss returns the worst loss that changes of settings can cause in any phase, as a number that
-// [Search.Loss] returns.
+// loss returns the worst loss that the settings can cause in any phase after these changes. Losses
+// are numbered as in [Search.Loss].
 func (s *Search) loss(changes driver.Settings) (worst int) {
 	for _, f := range s.forces {
 		worst = max(worst, s.Loss(f.With(changes)))
@@ -24,8 +24,8 @@ func (s *Search) allowed(changes driver.Settings) bool {
 	})
 }
 
-// grid returns the number of allowed combinations of all values, without those in which a setting
-// has no effect.
+// grid returns the number of allowed combinations of all values. It does not count combinations in
+// which a setting has no effect.
 func (s *Search) grid() int {
 	all := []driver.Settings{{}}
 	for _, x := range s.space {
@@ -35,14 +35,14 @@ func (s *Search) grid() int {
 			}
 		}
 		if len(all) > 1<<16 {
-			return len(all) // the exact number does not matter if it is so great
+			return len(all) // so many combinations need not be counted exactly
 		}
 	}
 	return len(slices.DeleteFunc(all, func(c driver.Settings) bool { return !s.allowed(c) || len(s.normal(c)) < len(c) }))
 }
 
-// normal returns changes without settings that have no effect. A setting has no effect if its value
-// is in force anyway, or if it depends on another setting that is missing.
+// normal returns the changes without those that have no effect. A change has no effect if its value
+// is in force anyway, or if the setting depends on another setting that is missing.
 func (s *Search) normal(changes driver.Settings) driver.Settings {
 	c := driver.Settings{}.With(changes)
 	for name, v := range changes {

@@ -58,8 +58,8 @@ func (s *Search) rounds(n int, d time.Duration) int {
 	return 1 + int((d-time.Duration(n)*s.first)/(time.Duration(n)*s.later))
 }
 
-// leastRounds returns the least number of rounds after which each of the given number of tests can
-// be significant.
+// leastRounds returns how many rounds are needed so that a test can be significant. The parameter
+// "tests" is the number of tests for which the significance level is corrected.
 func leastRounds(tests int) int {
 	n := stats.MinSamples
 	for 2*math.Ldexp(1, -n)*float64(tests) >= stats.Alpha {
@@ -92,8 +92,8 @@ func (s *Search) prune(steps []*Step) {
 }
 
 // steps returns the steps from today's settings to the best candidates. Steps that can lose no more
-// data than today come first. Steps that can lose more follow. The last steps can lose less than
-// the best of the first group.
+// data than today come first. Steps that can lose more follow. The last steps are safer: they can
+// lose less than the best candidate that risks no more than today.
 func (s *Search) steps() []*Step {
 	steps := []*Step{{Changes: driver.Settings{}, Loss: s.found.Loss, Level: s.found.Loss}}
 	for _, level := range s.levels() {
@@ -166,7 +166,7 @@ func difference(from, to driver.Settings) driver.Settings {
 }
 
 // judge sets the results of the steps, and the fields of f that describe the confirmation. It
-// computes them from a, the analysis of the run that measured the steps. It returns how many steps,
+// computes them from the analysis of the run that measured the steps. It returns how many steps,
 // apart from safer ones, are not worth setting.
 func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), f.Phase)
@@ -189,7 +189,7 @@ func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) 
 		x.Ratio, x.Gain = ratio(i, 0), ratio(i, x.Before)
 		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-f.Margin
 		luck[i] = luck[x.Before]
-		if x.Worth { // correct the gain, because the step was chosen by the same trials
+		if x.Worth { // the step was chosen by the same trials, so its gain is corrected
 			gain := stats.LessByChance(x.Gain, 1-f.Margin)
 			luck[i] *= x.Gain.Median / gain
 			x.Gain.Median = gain

@@ -28,7 +28,7 @@ type Tried struct {
 	Ratio      stats.Summary   `json:"ratio,omitzero"` // time with the value divided by time without it
 	Status     result.Status   `json:"status"`
 	Why        string          `json:"why,omitempty"`         // why Status is not OK
-	MoreFailed bool            `json:"more_failed,omitempty"` // significantly more operations failed with the value, or more in every round of its race
+	MoreFailed bool            `json:"more_failed,omitempty"` // operations failed significantly more often with the value, or more often in every round of its race
 
 	memory     float64 // peak resident set with the value divided by the peak without it; 0 if unknown
 	perSuccess float64 // like the median of Ratio, but with the time per successful operation
@@ -41,7 +41,7 @@ func (t *Tried) String() string { return t.Name + "=" + t.Value }
 // faster than the step Before, by at least the margin.
 type Step struct {
 	Changes driver.Settings    `json:"changes"`           // changes of the workloads' own settings; empty in the first step
-	Added   driver.Settings    `json:"added,omitempty"`   // the difference from the step Before; a value is "" if the step has the workload's own value again
+	Added   driver.Settings    `json:"added,omitempty"`   // the difference from the step Before; the value is "" for a setting that returns to the workload's own value
 	Before  int                `json:"before"`            // index of the step with which this one is compared: the last step before it that is worth setting
 	CanLose string             `json:"can_lose"`          // Loss in words; set only in JSON
 	Verdict string             `json:"verdict,omitempty"` // set only in JSON
@@ -51,16 +51,16 @@ type Step struct {
 	Memory  float64            `json:"peak_rss_bytes,omitempty"`
 	Phases  []stats.PhaseRatio `json:"phases,omitempty"` // times of each phase divided by the times in the first step
 
-	Loss       int  `json:"-"` // the worst loss that the step can cause, as a number that Search.Loss returns
-	Level      int  `json:"-"` // the loss that may be risked by the candidate to which this step leads
-	MoreFailed bool `json:"-"` // significantly more operations failed than in the first step
+	Loss       int  `json:"-"` // the worst loss that the step can cause, numbered as in Search.Loss
+	Level      int  `json:"-"` // this step leads to the best candidate that risks no greater loss than Level
+	MoreFailed bool `json:"-"` // operations failed significantly more often than in the first step
 	Safer      bool `json:"-"` // the step can lose less than today's settings
 }
 
 // Finding is the result of a search. Its JSON form is part of the answer that a run stores.
 type Finding struct {
-	Base    driver.Settings `json:"base"` // settings in force with the workloads' own settings, in the first timed phase
-	Loss    int             `json:"loss"` // the worst loss that today's settings can cause, as a number that Search.Loss returns
+	Base    driver.Settings `json:"base"` // settings in force in the first timed phase if the search changes nothing
+	Loss    int             `json:"loss"` // the worst loss that today's settings can cause, numbered as in Search.Loss
 	Most    int             `json:"-"`
 	Margin  float64         `json:"margin"`
 	Phase   string          `json:"phase,omitempty"` // name of the only phase whose time counts; "" if all phases count
@@ -70,10 +70,10 @@ type Finding struct {
 	Races   []*Race         `json:"-"`
 
 	Confirmed *stats.Analysis `json:"-"`
-	Tests     int             `json:"tests,omitempty"`     // number of tests for which intervals are corrected: one for each step in each of at most two confirmations
+	Tests     int             `json:"tests,omitempty"`     // number of tests for which the intervals are corrected: one for each step, in each of at most two confirmations
 	Rounds    int             `json:"-"`                   // number of rounds of the confirming run
 	Took      time.Duration   `json:"took_ns"`             // time of the whole search
-	Grid      int             `json:"grid"`                // number of combinations of all values, without those that risk too much and those in which a setting has no effect
+	Grid      int             `json:"grid"`                // number of combinations of all values that are allowed and in which every setting has an effect
 	Early     bool            `json:"early,omitempty"`     // the time was over before the search was complete
 	Enough    time.Duration   `json:"enough_ns,omitempty"` // time that a search would need to try one value and confirm it; 0 if there was enough time
 }

@@ -30,8 +30,8 @@ func (s *Search) singles(ctx context.Context) error {
 	return err
 }
 
-// gains returns the values whose first results are faster by more than half the margin, at most one for
-// each setting. The fastest is first.
+// gains returns the values that were faster by more than half the margin in their first race, at
+// most one for each setting. The fastest is first.
 func (s *Search) gains() (list []*Tried) {
 	for _, t := range s.found.Tried {
 		if t.Status != result.OK || t.MoreFailed || !(t.perSuccess < 1-s.Margin/2) || t.Ratio.N == 0 {
@@ -94,7 +94,7 @@ func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
 	type exchange struct {
 		to    driver.Settings
-		ratio float64 // time with only the new value, divided by the time without it
+		ratio float64 // time with the new value divided by the time without it, in the first race with this value
 	}
 	var exchanged []exchange
 	for _, c := range s.incumbents() {

@@ -67,8 +67,8 @@ func (s *Search) leastConfirmed() time.Duration {
 
 func (s *Search) spent() time.Duration { return s.Now().Sub(s.deadline.Add(-s.Time)) }
 
-// enough returns how long a search must be to try one value after the measurements so far, and to
-// confirm it.
+// enough returns the least time limit with which this search could still try one value and confirm
+// it.
 func (s *Search) enough() time.Duration { return s.least(s.spent() + s.takes(2, short)) }
 
 // least returns how long a search must be, so that its races can last until the given time and the
@@ -186,15 +186,15 @@ func (f *field) value(i int) float64 {
 
 // perSuccess returns the time per successful operation of candidate i, divided by the same time of
 // candidate j. It does not use the time per operation, because operations that fail may take little
-// time. In a few rounds, it may be unclear that more operations fail, and such a candidate would
-// seem to be the fastest.
+// time. After only a few rounds, it may be unclear whether more operations fail with a candidate.
+// By the time per operation, such a candidate would seem to be the fastest.
 func (f *field) perSuccess(i, j int) float64 {
 	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
 }
 
-// failed reports whether more operations failed with a candidate than with today's settings: significantly
-// more, or more in every round. This weak evidence is enough, because the result "only" decides what is
-// measured next.
+// failed reports whether more operations failed with a candidate than with today's settings:
+// significantly more, or more in every round. This weak evidence is enough, because it only decides
+// what is measured next.
 func (f *field) failed(i int) bool {
 	told, seems := f.a.MoreFailed(i, 1)
 	return told || seems

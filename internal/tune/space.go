@@ -74,8 +74,8 @@ func Space(at Situation, names []string, given map[string][]string) (space []Set
 	return space, skipped
 }
 
-// usual has the values that a search tries. risky has additional values, which are tried only if
-// the loss of the database may be risked.
+// The map "usual" has the values that a search tries. The map "risky" has further values, which are
+// tried only if the search may risk losing the database.
 var usual, risky = map[string][]string{
 	"journal_mode": {"wal", "truncate", "delete"}, "synchronous": {"normal", "full"}, "page_size": {"4096", "8192", "16384"},
 	"wal_autocheckpoint": {"4000", "250"}, "temp_store": {"memory"},

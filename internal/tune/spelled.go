@@ -18,8 +18,8 @@ type Spelled struct {
 	// EachConnection says where users of the driver run statements on each new connection.
 	EachConnection string `json:"each_connection,omitempty"`
 
-	// Spelling was proven: a database was opened with it, and the settings were read back. It is
-	// nil if the driver takes no data source name.
+	// Spelling is a data source name with the settings. It has been tested: a database was opened
+	// with it, and the settings were read back. It is nil if the driver takes no data source name.
 	Spelling *dsn.Spelling `json:"spelling,omitempty"`
 
 	// Calls describes how to set the settings that no data source name can express or, if Spelling is

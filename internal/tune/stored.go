@@ -104,7 +104,8 @@ func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) 
 	return Tuning{Finding: f, Driver: k.Driver, Spelled: k.Spelled}, nil
 }
 
-// renumber raises the losses of version 1 above "nothing" by one.
+// renumber converts the losses of an answer of version 1 to the numbers of version 2: every loss
+// except "nothing" is greater by one.
 func (k *kept) renumber() {
 	raise := func(loss *int) {
 		if *loss > conditions.NothingLost {

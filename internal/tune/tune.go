@@ -58,9 +58,9 @@ type Search struct {
 	later    time.Duration     // time of each later trial
 	forces   []driver.Settings // settings in force today, one element for each phase of each workload
 	space    []Setting
-	tried    map[string]bool         // values that any candidate had, as name=value
-	alone    map[string]*Tried       // first result of each value; keys are name=value
-	best     map[int]driver.Settings // for each loss, the best candidate that risks no greater loss
+	tried    map[string]bool         // values that some candidate has had so far, as name=value
+	alone    map[string]*Tried       // the first result of each value, by name=value
+	best     map[int]driver.Settings // for each loss, the best of the candidates that risk no greater loss
 }
 
 // Plan is a race to be measured.
@@ -71,8 +71,8 @@ type Plan struct {
 	// Candidates are changes of the workloads' own settings. The first candidate is empty.
 	Candidates []driver.Settings
 
-	// The run ends after Rounds rounds, or when Settled returns all of its cases, as in
-	// [lab.Schedule]. Settled may be nil.
+	// The run ends after Rounds rounds, or as soon as Settled returns the IDs of all cases of the
+	// run, as in [lab.Schedule]. Settled may be nil.
 	Rounds  int
 	Settled func(*result.Run, int) ([]int, bool)
 }

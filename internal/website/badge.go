@@ -38,7 +38,7 @@ func (h *history) badgeText() string {
 	return "measured " + date(h.releases[0].newest.Started)
 }
 
-// badgeOf says where the figure of a badge is from.
+// badgeOf says in which run the figure of a badge was measured.
 func (h *history) badgeOf() string {
 	switch c := h.change(); {
 	case h.floorIsNewest():
@@ -103,8 +103,8 @@ const mostShort = 40
 
 func short(s string) string { return cut(s, mostShort) }
 
-// cut makes one printable line of a text from elsewhere, and cuts it after the given number of
-// characters.
+// cut makes one printable line of a text that anybody may have written, and shortens it to the
+// given number of characters.
 func cut(s string, most int) string { return document.Cut(document.Line(s), most) }
 
 // badgeTemplate draws a badge. The width of a text is not known here, so textLength makes it fit.

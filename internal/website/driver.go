@@ -25,16 +25,16 @@ type history struct {
 	series   []trends.Trend // in the order of the page
 	more     int            // number of series that the page leaves out
 	older    map[olderKey][]JSONOlder
-	floor    *JSONFloor // time relative to plain C, in the newest run that measured both; nil: none
+	floor    *JSONFloor // time relative to plain C in the newest run that measured both; nil if no run measured both
 	floorIn  *JSONRun
-	floorOf  string // the release whose time floor has
+	floorOf  string // version of the library whose time is in the field "floor"
 }
 
 // release is a version of a driver's library.
 type release struct {
 	library, sqlite string
 	first, newest   *JSONRun
-	compared        *JSONRun // the newest run that compares this release with an older one; nil: none
+	compared        *JSONRun // the newest run that compares this release with an older one; nil if there is none
 	runs            int
 	harmful         []string // ids of known defects
 }
@@ -49,10 +49,10 @@ type olderKey struct {
 // Limits of a driver's page, so that it stays small however many runs there are.
 const (
 	mostSeries = 60  // series: one for each cell
-	mostRuns   = 200 // the times of this many newest runs are shown
-	mostPoints = 60  // newest points in a picture
+	mostRuns   = 200 // number of newest runs whose times are shown
+	mostPoints = 60  // number of newest points in a picture
 
-	mostMachine = 300 // characters that describe a machine
+	mostMachine = 300 // greatest number of characters that describe a machine
 )
 
 // drivers returns the history of each driver, by name.
@@ -70,7 +70,7 @@ func (b *builder) drivers() []*history {
 			}
 			series := x.Driver
 			if released(series) {
-				series = name // so that all releases are in the same series
+				series = name // all releases of a driver get the same name, so they are in the same series
 				h.add(f, x)
 			}
 			h.older[olderKey{f.Run, x.Case, x.Phase}] = x.Older
@@ -145,7 +145,7 @@ func fileName(driver string) string {
 
 func date(t time.Time) string { return t.UTC().Format("2006-01-02") }
 
-// version names a version of a library.
+// version returns the short name of a library's version, or "unknown".
 func version(library string) string { return cmp.Or(conditions.ShortVersion(library), "unknown") }
 
 func (h *history) document() document.Document {

@@ -83,12 +83,12 @@ func readFacts(data []byte) *JSONRun {
 	return &f
 }
 
-// factsOf returns the figures of a run. answer is its result in words.
+// factsOf returns the figures of a run. The parameter "answer" is the run's result in words.
 func factsOf(a *stats.Analysis, answer string) *JSONRun {
 	run := a.Run
 	f := &JSONRun{Schema: figuresSchema, Version: FiguresVersion, Run: run.ID, Tool: run.Version, Started: run.Started.UTC(), Answer: answer,
 		Compares: run.Compares != nil, Machine: run.Machine, Figures: []JSONFigure{}}
-	f.Machine.Directory = "" // says nothing about figures, and may be private
+	f.Machine.Directory = "" // the directory does not help to understand figures, and may be private
 	if len(run.Command) > 0 {
 		f.Command = run.Command[0]
 	}
@@ -119,7 +119,8 @@ func factsOf(a *stats.Analysis, answer string) *JSONRun {
 	return f
 }
 
-// trend returns a figure of a run as a series with one point. name is the driver's name in the series.
+// trend returns a figure of a run as a series with one point. The parameter "name" is the driver's
+// name in the series.
 func (f *JSONRun) trend(x *JSONFigure, name string) trends.Trend {
 	t := trends.Trend{Subject: x.Subject, Settings: x.Settings, Parameters: x.Parameters, Host: f.Machine.Hostname, Unit: x.Unit, Machine: f.Machine,
 		Points: []trends.Point{{Run: f.Run, Started: f.Started, Case: x.Case, Figure: x.Figure, Tool: f.Tool, Harmful: x.Harmful}}}
@@ -147,7 +148,8 @@ func olderIn(t *stats.Table, i int) (list []JSONOlder) {
 	return list
 }
 
-// released reports whether a name means a release of a driver: mattn or mattn@v1.14.22.
+// released reports whether a driver's name, such as mattn or mattn@v1.14.22, means a release of the
+// driver.
 func released(driver string) bool {
 	base := result.BaseDriver(driver)
 	version, at := strings.CutPrefix(driver, base+"@")

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// cell is a cell with the drivers that the newest run ranked in it, if it ranked several.
+// cell is a cell in which a run ranked several drivers. It has the ranking of the newest such run.
 type cell struct {
 	in      *JSONRun
 	key     string
@@ -37,8 +37,9 @@ func ranked(f *JSONRun) map[string]bool {
 	return drivers
 }
 
-// fastest returns the cells in which a run ranked several drivers. list has the newest run first. A run
-// that only compares two sides counts if no other run ranked drivers in a cell.
+// fastest returns the cells in which a run ranked several drivers. The parameter "list" has the
+// newest run first. A run that only compares two sides counts if no other run ranked drivers in a
+// cell.
 func fastest(list []*JSONRun) (cells []*cell) {
 	seen := map[string]bool{}
 	list = slices.Clone(list)
@@ -79,7 +80,8 @@ func fastest(list []*JSONRun) (cells []*cell) {
 	return cells[:min(len(cells), mostCells)]
 }
 
-// cellKey is equal for figures of the same cell on the same machine.
+// cellKey returns a text that is the same for all figures of a cell on a machine, and different for
+// any other cell or machine.
 func cellKey(workload, phase, scale string, parameters map[string]int64, settings map[string]string, host string) string {
 	return fmt.Sprintf("%q %q %q %v %q %q", workload, phase, scale, parameters, settings, host)
 }
@@ -203,7 +205,7 @@ func (c *cell) changed(drivers []*history) string {
 	return strings.Join(slices.Compact(words), "; ")
 }
 
-// toFloor returns the time relative to plain C, by which drivers are listed.
+// toFloor returns the driver's time relative to plain C. The list of drivers is sorted by it.
 func (h *history) toFloor() float64 {
 	if h.floor == nil {
 		return math.Inf(1)

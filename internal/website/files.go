@@ -35,8 +35,8 @@ const manifestName = "sqlite3perf-site.json"
 
 type manifest struct {
 	Generator string            `json:"generator"`
-	Pages     map[string]string `json:"pages"` // hash of the run and the program that a file was made from
-	Sums      map[string]string `json:"sums"`  // hash of the file
+	Pages     map[string]string `json:"pages"` // for each file, the hash of the run and of the program that the file was made from
+	Sums      map[string]string `json:"sums"`  // for each file, the hash of its content
 }
 
 const generator = "sqlite3perf site 1"
@@ -82,7 +82,8 @@ func (f *files) begin() error {
 		if err != nil {
 			return err
 		}
-		// A checkout of an empty branch has .git, and a site of GitHub may have CNAME and .nojekyll.
+		// These files may be in a directory that is otherwise empty: a checkout of an empty branch
+		// has .git, and a site on GitHub Pages may have CNAME and .nojekyll.
 		if slices.ContainsFunc(list, func(e fs.DirEntry) bool {
 			return !slices.Contains([]string{".git", ".nojekyll", "CNAME", temporary}, e.Name())
 		}) {

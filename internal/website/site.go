@@ -84,7 +84,7 @@ type builder struct {
 	files *files
 
 	rendered int        // number of runs rendered in this call
-	facts    []*JSONRun // of the runs that are not damaged, in the order of their numbers
+	facts    []*JSONRun // facts about the runs that are not damaged, in the order of the runs' numbers
 }
 
 // rendered is the page and the figures of a run.
@@ -181,7 +181,7 @@ func (b *builder) put(r *rendered) error {
 		return err
 	}
 	b.files.remember(r.key, page, figures)
-	if b.rendered++; b.rendered%100 == 0 { // if the process is killed, the next call continues from here
+	if b.rendered++; b.rendered%100 == 0 { // save the manifest, so that the next call continues from here if the process is killed
 		return b.files.write(manifestName, b.files.manifest())
 	}
 	return nil
@@ -204,7 +204,7 @@ func toIndex(base string) document.Reference {
 	return document.Reference{Title: "All runs", Address: base + "index.html"}
 }
 
-// pages writes everything that is made of several runs.
+// pages writes the pages and badges that are made from several runs, and the assets.
 func (b *builder) pages(entries []store.Entry) error {
 	drivers := b.drivers()
 	for _, d := range drivers {
@@ -233,7 +233,7 @@ func (b *builder) pages(entries []store.Entry) error {
 	})
 }
 
-// page writes a page. base is the relative address of the site's directory.
+// page writes a page. The parameter "base" is the relative address of the site's directory.
 func (b *builder) page(name, kind, base string, d document.Document) error {
 	opts := document.Options{Assets: base + "assets/"}
 	if name != "index.html" {

@@ -37,8 +37,8 @@ func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, si
 	return list[0], list[len(list)-1], list
 }
 
-// weights reads a mapping from values to their weights, and appends the weights to c.Generator.Weights. To
-// read a key, it calls the parameter "value", which is a function.
+// weights reads a mapping from values to their weights, and appends the weights to
+// c.Generator.Weights. It reads each key with the function "value".
 func (l *resolver) weights(c *columnInfo, n *yaml.Node, example string, value func(*yaml.Node)) {
 	what := c.full + ": " + c.Generator.Kind
 	f, ok := l.mapping(n, what, example)

@@ -18,8 +18,8 @@ const (
 	maxExpression = 1000 // bytes of an expression
 )
 
-// countWithin reports a problem and returns false if count is above the parameter "most". The parameter
-// "what" names the things that are counted.
+// countWithin reports a problem and returns false if the parameter "count" is above the parameter
+// "most". The parameter "what" names the things that are counted.
 func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool {
 	if count > most {
 		l.errorf(n, "%s: there are %d: want at most %d", what, count, most)
@@ -79,7 +79,7 @@ func (l *resolver) columnWithin(c *columnInfo) {
 
 // formatBytes returns the greatest number of bytes that a format can produce.
 func formatBytes(format string, sources []*columnInfo) int64 {
-	pieces, _ := plan.ParseFormat(format) // checkSiblings has checked it
+	pieces, _ := plan.ParseFormat(format) // checkSiblings has already checked the format
 	bytes, n := int64(0), 0
 	for _, p := range pieces {
 		if bytes += int64(len(p.Text)); p.Verb == 0 || n == len(sources) {
@@ -144,7 +144,7 @@ func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml
 		s := l.sets[name]
 		n, nested := perRow[s.Parent]
 		if !nested {
-			return // already reported
+			return // the problem has already been reported
 		}
 		if n > 0 && s.Count > plan.MaxAtOnce/n {
 			l.errorf(at[name], "insert: data set %s has %d rows for each of %d in one transaction: want at most %d in all", name, s.Count, n, plan.MaxAtOnce)

@@ -19,7 +19,7 @@ type columnInfo struct {
 	plan.Column
 	full     string // name in error messages, such as users.id
 	node     *yaml.Node
-	set      *setInfo // nil if it is a parameter
+	set      *setInfo // data set of the column; nil for a parameter
 	siblings map[string]*columnInfo
 	of       []*yaml.Node  // the nodes that Generator.Of was read from
 	at       *yaml.Node    // the node that Generator.At was read from
@@ -47,7 +47,7 @@ func (l *resolver) readColumn(c *columnInfo, name string) {
 	c.siblings[name] = c
 }
 
-// generator reads how the values of a column are generated. For the generators ref and pick,
+// generator reads how the values of a column are generated. For the generators "ref" and "pick",
 // checkColumn finds the type later, because it is the type of their source.
 func (l *resolver) generator(c *columnInfo) {
 	n, gen := c.node, &c.Generator
@@ -89,7 +89,7 @@ func (l *resolver) generator(c *columnInfo) {
 		known = slices.DeleteFunc(known, func(k string) bool { return k == "hidden" })
 	}
 	bounded := []string{plan.GenInt, plan.GenZipf, plan.GenReal, plan.GenText, plan.GenBlob, plan.GenHex, plan.GenShuffle, plan.GenWords}
-	for _, k := range f.keys { // the mapping {int: 1, 100} has the keys int and 100
+	for _, k := range f.keys { // for example, the mapping {int: 1, 100} has the keys "int" and "100"
 		if (k.Tag == "!!int" || k.Tag == "!!float") && slices.Contains(bounded, kind) {
 			l.errorf(k, "unknown key %q in %s: write %s: [%s, %s]", k.Value, c.full, kind, f.get(kind).Value, k.Value)
 			return

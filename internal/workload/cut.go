@@ -72,8 +72,8 @@ type cutting struct {
 	statements, operations, connections map[int]int
 }
 
-// number returns the new number for an old one. If the old number has no new one yet, it assigns
-// the next free number.
+// number returns the new number that replaces an old one. If the old number has none yet, it
+// assigns the next free number.
 func number(of map[int]int, old int) int {
 	n, known := of[old]
 	if !known {
@@ -106,8 +106,8 @@ func (c *cutting) execution(s, k int) int {
 	return n
 }
 
-// addExecution appends a value to the parameter p of the shortened replay. The parameter "old" is the same
-// parameter of the statement in the original replay. The value is taken from execution k in "old".
+// addExecution appends a value to p, which is a parameter of a statement in the shortened replay.
+// It takes the value from execution k of "old", which is the same parameter in the original replay.
 func addExecution(p, old *plan.Recorded, k int) {
 	n := max(len(p.Ints), len(p.Reals), len(p.Bytes), len(p.Lengths))
 	switch {

@@ -96,8 +96,8 @@ func (w *Workload) beside(name string) bool {
 // shaping lists the settings that SQLite cannot change in an existing file.
 var shaping = []string{"page_size", "auto_vacuum"}
 
-// Decided returns an error, and the setting's name, if s has a setting that cannot be chosen
-// because the workload begins with a copy of an existing database.
+// Decided returns an error, and the setting's name, if s has a setting that cannot be chosen. If
+// the workload begins with a copy of an existing database, that database determines some settings.
 func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
 	if w.Database == "" {
 		return "", nil

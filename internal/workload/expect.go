@@ -71,8 +71,8 @@ func (l *resolver) sortExpected() {
 	slices.SortStableFunc(l.expects, func(a, b result.Expectation) int { return at(a) - at(b) })
 }
 
-// limits reads bounds on figures. If the parameter "also" is true, the node may have other keys, which limits
-// ignores.
+// limits reads bounds on figures. If the parameter "also" is true, the node may have other keys,
+// which this method ignores.
 func (l *resolver) limits(n *yaml.Node, also bool) (list []result.Expectation) {
 	if n == nil {
 		return nil

@@ -8,13 +8,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// http reads a phase of kind http, whose statement is served over HTTP.
+// http reads a phase of the kind "http", whose statement is served over HTTP.
 func (l *resolver) http(f *fields) *plan.HTTP {
 	h := &plan.HTTP{}
 	h.Clients = l.clients(f.get("clients"), false)
 	h.Count, h.DurationMS, h.Rate = l.extent(f, "http phase")
 	p := l.parameters(f.get("parameters"), nil)
-	call := *f // without the keys "columns" and "expect", which have another meaning in an http phase than in other calls
+	call := *f // call is f without the keys "columns" and "expect", which have another meaning in an http phase than in other calls
 	call.index = maps.Clone(f.index)
 	delete(call.index, "columns")
 	delete(call.index, "expect")

@@ -46,7 +46,7 @@ var phaseKinds = []string{"insert", "query", "mix", "http", "replay", "script"}
 type generatorDef struct {
 	kind    string
 	typ     driver.Type // type of the values; 0 if the source of the values determines it
-	options []string    // keys that the generator may have in addition to its kind, nulls and hidden
+	options []string    // keys that the generator may have, apart from its kind and the keys "nulls" and "hidden"
 	form    string
 	about   string
 }

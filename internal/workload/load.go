@@ -94,7 +94,8 @@ func readFile(path string) ([]byte, error) {
 	return readBounded(f, MaxFile)
 }
 
-// readBounded reads all of r. It returns an error if r has more than limit bytes.
+// readBounded reads all of r. It returns an error if r has more bytes than the parameter "limit"
+// says.
 func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {
@@ -175,8 +176,8 @@ func (w *Workload) readSQL(name string) (string, error) {
 	return string(data), nil
 }
 
-// readBeside reads a file in the workload file's directory, or below. Errors contain name instead of
-// path.
+// readBeside reads a file in the workload file's directory, or below. Errors contain the parameter
+// "name" instead of the parameter "path".
 func (w *Workload) readBeside(name, path string, limit int64) ([]byte, error) {
 	const want = "want a file beside the workload's, or below"
 	if w.fsys == nil || !fs.ValidPath(path) {

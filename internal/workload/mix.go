@@ -188,8 +188,8 @@ func (l *resolver) role(n *yaml.Node, op *plan.Operation) {
 	}
 }
 
-// statement reads one statement of an operation. If the statement has no SQL, the method reports a problem,
-// and ok is false.
+// statement reads one statement of an operation. If the statement has no SQL, the method reports a
+// problem, and the result "ok" is false.
 func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, m *plan.Mix) (c plan.MixCall, ok bool) {
 	if n.Kind == yaml.ScalarNode {
 		return plan.MixCall{Call: l.call(n, &fields{node: n}, p, nil, false)}, true

@@ -19,8 +19,8 @@ type unit struct {
 	seen  time.Duration // for a writer: when its changes became visible to other transactions; for a reader: when it read
 }
 
-// add adds an event to the unit. The parameters "writes" and "controls" are the results of the function
-// effect for the event's statement.
+// add adds an event to the unit. The parameters "writes" and "controls" are the results of the
+// function "effect" for the event's statement.
 func (u *unit) add(e *record.Event, writes, controls bool) {
 	if !u.began {
 		u.read, u.began = e.At, !controls
@@ -79,9 +79,9 @@ func inOrder(units []unit) []int {
 	return order
 }
 
-// effect reports whether a statement writes, and whether it only begins or ends a transaction. The parameter
-// "reads" is true if the statement returns rows. A statement with an unknown first word writes unless it
-// returns rows.
+// effect reports whether a statement writes, and whether it only begins or ends a transaction. The
+// parameter "reads" is true if the statement returns rows. A statement with an unknown first word
+// counts as writing unless it returns rows.
 func effect(sql string, reads bool) (writes, controls bool) {
 	switch strings.ToUpper(firstWord(sql)) {
 	case "BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE":

@@ -74,7 +74,7 @@ func (l *resolver) phase(n *yaml.Node) {
 }
 
 // name reads the name of a phase or operation, which is shown in tables and identifies random
-// streams. ok is false if the name is missing or bad.
+// streams. The result "ok" is false if the name is missing or bad.
 func (l *resolver) name(f *fields, what, example string) (name string, ok bool) {
 	n := l.required(f, "name", "the %s has no name: write name: %s", what, example)
 	if name, ok = l.text(n, "name", "name: "+example); !ok {
@@ -224,7 +224,7 @@ func (l *resolver) held(n *yaml.Node, clients, share int) {
 	}
 	want := strconv.Itoa(share)
 	if share == clients {
-		want = n.Value // the text may contain parameters
+		want = n.Value // the text that the user wrote, which may contain parameters
 	}
 	l.errorf(n, "%d clients with a connection each, but pool_size is %d: write pool_size: %s under settings", share, pool, want)
 }
@@ -345,7 +345,7 @@ func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Retu
 			continue
 		}
 		switch t := types[i]; {
-		case c.broken, t.Type == 0: // already reported
+		case c.broken, t.Type == 0: // the problem has already been reported
 		case class(t.Type) != class(c.Type) && c.Generator.Kind != plan.GenNull:
 			l.errorf(n, "column %d of the query is %s, but %s is %s: write %s", i+1, t.Type, c.full, c.Type, c.Type)
 		case !t.Nullable && c.mayBeNull():
@@ -381,8 +381,8 @@ func (l *resolver) returns(q *plan.Query, n *yaml.Node, each *setInfo, inferRows
 	}
 }
 
-// class returns Int for the types whose values have the checksum of an integer. It returns any other type
-// unchanged.
+// class returns Int for types whose values are hashed in the same way as integers. It returns any
+// other type unchanged.
 func class(t driver.Type) driver.Type {
 	if t == driver.Bool || t == driver.Time {
 		return driver.Int

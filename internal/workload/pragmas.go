@@ -20,7 +20,7 @@ type pragmaSetting struct {
 // pragmaSettings returns the settings that the PRAGMAs of a script change, in order.
 // PRAGMAs that don't change a setting are left out.
 func pragmaSettings(sql string) (list []pragmaSetting) {
-	var words [8]string // PRAGMA schema . name = - value, plus one more
+	var words [8]string // room for 8 words: the 7 words of PRAGMA schema . name = - value, and one more
 	statement := words[:0]
 	end := func() {
 		if len(statement) > 0 && strings.EqualFold(statement[0], "PRAGMA") {
@@ -41,8 +41,8 @@ func pragmaSettings(sql string) (list []pragmaSetting) {
 	return list
 }
 
-// pragmaSets reads the words of a PRAGMA that sets a value: name = value, or
-// name (value). ok is false if the PRAGMA sets no value or is not one of the settings.
+// pragmaSets reads the words of a PRAGMA that sets a value: name = value, or name (value). The
+// result "ok" is false if the PRAGMA sets no value or is not one of the settings.
 func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	if len(words) > 2 && words[1] == "." {
 		words = words[2:]
@@ -64,8 +64,9 @@ func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	return s, true
 }
 
-// undeclared adds a warning for each setting to which the SQL just read, in l.pragmas, gives a
-// value that is neither requested nor declared. A run refuses such a change.
+// undeclared adds a warning for each setting to which the SQL just read gives a new value, unless
+// the workload requests or declares this value. A run refuses such a change. The changes are in
+// l.pragmas.
 func (l *resolver) undeclared(n *yaml.Node, kind string) {
 	last := map[string]string{}
 	for _, s := range l.pragmas {

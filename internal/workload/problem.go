@@ -188,7 +188,7 @@ type fields struct {
 	node   *yaml.Node
 	keys   []*yaml.Node
 	values []*yaml.Node
-	index  map[string]int // index in keys and values, by key
+	index  map[string]int // index in the fields "keys" and "values", by key
 }
 
 // get returns the value of a key, or nil if the key is missing.
@@ -352,8 +352,8 @@ func (r *reader) identifier(n *yaml.Node, what string) bool {
 	return false
 }
 
-// columnName checks the name of a column of a data set. It accepts any name that a table's column
-// can have and that can follow the data set's name and a dot.
+// columnName checks the name of a column of a data set. It accepts a name if a table's column can
+// have it, and if it can be written after the data set's name and a dot.
 func (r *reader) columnName(n *yaml.Node) bool {
 	if n.Value != "" && utf8.ValidString(n.Value) && !strings.ContainsFunc(n.Value, func(c rune) bool { return c == '.' || unicode.IsControl(c) }) {
 		return true

@@ -41,7 +41,7 @@ func outside(sql string) (what string, line int) {
 			continue
 		}
 		if token.Kind == sqltext.Illegal && token.Text[0] != 0 {
-			continue // SQLite runs no statement with this token, unless a library skips the token
+			continue // SQLite refuses a statement with this token, unless the library skips the token
 		}
 		if statement = append(statement, token); len(statement) == 1 {
 			at = token.At
@@ -85,7 +85,7 @@ func statementOutside(s []sqltext.Token) string {
 			}
 		}
 	case word(0, "PRAGMA"):
-		for _, t := range s[1:min(len(s), 4)] { // schema . name
+		for _, t := range s[1:min(len(s), 4)] { // the name of a PRAGMA can follow the name of a schema and a dot
 			if t.Named(outsidePragmas...) {
 				return "PRAGMA " + t.Unquoted()
 			}
@@ -105,7 +105,7 @@ func statementOutside(s []sqltext.Token) string {
 func FeaturesOf(sql string) []string {
 	var keys []string
 	var last sqltext.Token
-	virtual := false // after CREATE VIRTUAL, before the module
+	virtual := false // true after CREATE VIRTUAL, until the name of the module
 	for token := range sqltext.Tokens(sql) {
 		switch key := strings.ToLower(token.Unquoted()); {
 		case token.Text == ";":

@@ -32,7 +32,7 @@ type replayed struct {
 
 	foreignKeys string   // the value of foreign_keys that the recording shows: on, off, or "" if it shows none
 	references  bool     // a statement of the recording declares a foreign key
-	features    []string // keys of the features of SQLite that were needed by statements that succeeded when recorded
+	features    []string // keys of the features of SQLite that the statements need, apart from statements that failed when they were recorded
 	reaches     bool     // a statement reaches files other than the database, and the user allows it
 }
 
@@ -233,7 +233,7 @@ func (r *replayer) event(e *record.Event) error {
 			r.foreignKeys = "on"
 		}
 		ev.Failed = append(ev.Failed, ev.Len())
-		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // a code below 0 is not a code of SQLite
+		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // SQLite's codes are never negative
 	} else if e.Do == record.Run {
 		s := r.shape(e.Statement)
 		r.features = append(r.features, s.features...)
@@ -276,8 +276,8 @@ func (r *replayer) leave(why string) (int, bool, error) {
 	return 0, false, nil
 }
 
-// statement returns the plan's statement of an event, and adds the event's parameters to
-// it. ok is false if the event cannot be replayed.
+// statement returns the plan's statement of an event, and adds the event's parameters to it. The
+// result "ok" is false if the event cannot be replayed.
 func (r *replayer) statement(e *record.Event) (i int, ok bool, err error) {
 	if e.Do != record.Run {
 		return r.variant(string(e.Do), strings.ToUpper(string(e.Do)), plan.Replayed{Do: string(e.Do)}), true, nil
@@ -353,7 +353,7 @@ func unbindable(a record.Arg) string {
 // addValue adds a parameter's value, or its length if values were not recorded, and
 // returns how many bytes it takes.
 func addValue(p *plan.Recorded, a record.Arg, values bool) int {
-	if x, ok := a.Value.(float64); a.Type == "null" || ok && math.IsNaN(x) { // SQLite takes NaN for NULL
+	if x, ok := a.Value.(float64); a.Type == "null" || ok && math.IsNaN(x) { // SQLite treats NaN as NULL
 		p.Nulls = append(p.Nulls, max(len(p.Ints), len(p.Reals), len(p.Bytes), len(p.Lengths)))
 		a = record.Arg{}
 	}
@@ -436,8 +436,9 @@ const maxNamed = 24
 
 const otherStatements = "other statements"
 
-// r.name() chooses the operations of the replay, for each of which latencies are recorded. Each of the most
-// frequent kinds of statements is an operation, and all other kinds together are one more operation.
+// r.name() chooses the operations of the replay. The latencies of each operation are recorded
+// separately. Each of the most frequent kinds of statements is an operation, and all other kinds
+// together are one more operation.
 func (r *replayer) name() {
 	counts := map[string]int{}
 	for _, s := range r.plan.Events.Statement {

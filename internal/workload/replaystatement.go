@@ -31,8 +31,8 @@ type argument struct {
 	name   string
 }
 
-// of finds the argument's value among the parameters of an event. ok is false if the event has no
-// such parameter.
+// of finds the argument's value among the parameters of an event. The result "ok" is false if the
+// event has no such parameter.
 func (a argument) of(args []record.Arg) (record.Arg, bool) {
 	if a.name != "" {
 		for _, arg := range args {
@@ -170,7 +170,7 @@ func operationName(sql string) string {
 		case !found:
 			found = token.Is(after)
 		case or:
-			or = false // this token is the word after OR, such as IGNORE, and not the table
+			or = false // this token is the word after OR, such as IGNORE; it is not the table
 		case name == "UPDATE" && token.Is("OR"):
 			or = true
 		case token.Text == "(":

@@ -86,8 +86,8 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 	return s
 }
 
-// columnsOf calls the function read for each column of a data set, and adds the column to the set. The
-// parameters "example" and "more" are used in errors that say how columns are written.
+// columnsOf calls the function "read" for each column of a data set, and adds the column to the
+// set. The parameters "example" and "more" are used in errors that say how columns are written.
 func (l *resolver) columnsOf(s *setInfo, f *fields, what, example, more string, read func(c *columnInfo, name *yaml.Node)) {
 	n := l.required(f, "columns", "%s has no columns: write columns: %s%s", what, example, more)
 	if n == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// checkColumn checks the columns that a column is generated from, and reports a column that is generated
-// from itself. It finds the type of columns with the generators ref and pick.
+// checkColumn checks the columns that a column is generated from, and reports a column that is
+// generated from itself. It finds the type of columns with the generators "ref" and "pick".
 func (l *resolver) checkColumn(c *columnInfo) {
 	if c.state == checked {
 		return
@@ -118,8 +118,8 @@ func (l *resolver) column(nodes []*yaml.Node, names []string, what string) *colu
 	return s.columns[col]
 }
 
-// checkSiblings checks the columns of the same row from which the generators format, sha256 and
-// coalesce make a value.
+// checkSiblings checks the columns from which the generators "format", "sha256" and "coalesce" make
+// a value. These are columns of the same row.
 func (l *resolver) checkSiblings(c *columnInfo) {
 	gen := &c.Generator
 	types := make([]driver.Type, len(gen.Of))

@@ -79,15 +79,15 @@ func Reads(sql string) bool {
 		case !first.Is("WITH"):
 			return true
 		case token.Is("INSERT", "UPDATE", "DELETE"), token.Is("REPLACE") && last.Text == ")":
-			return false // replace( is a function, too
+			return false // REPLACE may also be a call of the function replace()
 		}
 		last = token
 	}
 	return first.Text != ""
 }
 
-// OnlyReads reports whether all timed phases of a plan are queries, mixes and replays that only read, as
-// far as their SQL shows that.
+// OnlyReads reports whether every timed phase of a plan is a query, a mix or a replay that only
+// reads, as far as its SQL shows that.
 func OnlyReads(p *plan.Plan) bool {
 	writes := func(sql string) bool { return !Reads(sql) }
 	return !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {

@@ -25,10 +25,11 @@ func (w *Workload) Includes() []result.TextFile {
 	return slices.SortedFunc(slices.Values(w.includes), func(a, b result.TextFile) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Place returns the position of a line of a phase's SQL, such as "mine.yaml:12:9". Lines
-// are counted from 0, beginning with the first that is not blank. The phase "" is the
-// schema. In a mix, operation and statement are the indexes of the SQL; otherwise they
-// have no effect. If the file's line is not known, the position is where the SQL begins.
+// Place returns the position of a line of a phase's SQL, such as "mine.yaml:12:9". Lines are
+// counted from 0, beginning with the first that is not blank. The phase "" is the schema. In a mix,
+// the parameters "operation" and "statement" are the indexes of the operation and of its statement.
+// In other phases they have no effect. If the file's line is not known, the position is where the
+// SQL begins.
 func (w *Workload) Place(phase string, operation, statement, line int) string {
 	n := w.root.get("schema")
 	i := slices.IndexFunc(w.Phases, func(p PhaseInfo) bool { return p.Name == phase })
@@ -64,9 +65,10 @@ func blankLines(text string) int {
 	return strings.Count(strings.TrimSuffix(text, strings.TrimLeftFunc(text, unicode.IsSpace)), "\n")
 }
 
-// Unset returns settings that are neither in s nor changed by the schema, and whose defaults differ between
-// drivers. Each has a usual value. Without these settings, one driver may do more work than another. A
-// timeout is included only if connections compete for locks, and foreign_keys only if there are foreign keys.
+// Unset returns settings that should be set: their defaults differ between drivers, and they are
+// neither in s nor changed by the schema. It returns the usual value of each setting. Without these
+// settings, one driver may do more work than another. A timeout is included only if connections
+// compete for locks, and foreign_keys only if there are foreign keys.
 func (w *Workload) Unset(s driver.Settings) driver.Settings {
 	s = s.With(w.Changes)
 	usual := driver.Settings{}
@@ -86,8 +88,8 @@ func (w *Workload) Unset(s driver.Settings) driver.Settings {
 	return usual
 }
 
-// under returns the value of the first key of mapping n that is one of names. If there is none,
-// it returns n.
+// under returns the value of the first key of mapping n that is one of the names. If n has none of
+// these keys, under returns n.
 func under(n *yaml.Node, names ...string) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if slices.Contains(names, target(n.Content[i]).Value) {

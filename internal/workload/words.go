@@ -7,9 +7,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// WordsOf returns a text that contains all SQL and all types of a workload, in lower case. source is
-// the text of the workload file, and includes has the SQL files that it names. ok is false if the text
-// is malformed, or if the workload also uses a database or a recording, whose SQL is not known.
+// WordsOf returns a text that contains all SQL and all types of a workload, in lower case. The
+// parameter "source" is the text of the workload file, and "includes" has the SQL files that it
+// names. The result "ok" is false if the text is malformed, or if the workload also uses a database
+// or a recording, whose SQL is not known.
 func WordsOf(source string, includes []string) (text string, ok bool) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(source), &doc); err != nil || doc.Kind == 0 {

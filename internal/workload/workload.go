@@ -424,14 +424,14 @@ func (w *Workload) Plan(scale string, params map[string]int64) (*plan.Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	l, err := w.check(all[0]) // the first value of each list
+	l, err := w.check(all[0]) // all[0] has the first value of each list
 	if err != nil {
 		return nil, err
 	}
 	return l.plan, nil
 }
 
-// check resolves the workload for the given values.
+// check resolves the workload for these values of its parameters.
 func (w *Workload) check(values map[string]int64) (*resolver, error) {
 	r := &reader{file: w.file}
 	l := w.resolver(r, values)

@@ -112,8 +112,8 @@ func work(n size) *plan.Plan {
 // side has the samples of the driver, or of the hand-written loops, by name of the phase.
 type side map[string]*protocol.Sample
 
-// pair does the work with the engine and with the hand-written loops, on new databases in dir.
-// The phases named in brief are not verified in full.
+// pair does the work with the engine and with the hand-written loops, on new databases in dir. The
+// phases named in "brief" are not verified in full.
 func (l Library) pair(ctx context.Context, p *plan.Plan, dir string, handFirst bool, brief ...string) (engine, hand side, err error) {
 	byHand := byhand.Program{Info: l.Driver.Info(), Open: l.Open}
 	sides := []struct {
@@ -150,7 +150,7 @@ func run(ctx context.Context, d driver.Driver, p *plan.Plan, path string, brief 
 				return nil, fmt.Errorf("%s", bad)
 			}
 		case a.Sample != nil:
-			a.Sample.Latency = nil // not used, and takes memory
+			a.Sample.Latency = nil // the histogram is not used, and takes memory
 			s[a.Sample.Phase] = a.Sample
 		}
 	}

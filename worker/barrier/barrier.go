@@ -1,4 +1,4 @@
-// Package barrier makes the goroutines that do a piece of work together pause together.
+// Package barrier lets goroutines that work together pause at the same time.
 package barrier
 
 import "sync"
@@ -16,15 +16,16 @@ type Barrier struct {
 	err     error
 }
 
-// New returns a barrier for n goroutines. When all wait, between is called.
+// New returns a barrier for n goroutines. When all of them wait, the barrier calls the function
+// "between".
 func New(n int, between func() error) *Barrier {
 	b := &Barrier{between: between, running: n}
 	b.resumed = sync.NewCond(&b.mu)
 	return b
 }
 
-// Wait returns when all goroutines that have not left have called it, and between has returned. It
-// returns the first error that between has returned so far.
+// Wait waits until all goroutines that have not left have called it, and the function "between" has
+// returned. It returns the first error that "between" has returned so far.
 func (b *Barrier) Wait() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +50,7 @@ func (b *Barrier) Leave() {
 	}
 }
 
-// pause calls between and lets all goroutines continue. The caller holds b.mu.
+// pause calls the function "between" and lets all goroutines continue. The caller holds b.mu.
 func (b *Barrier) pause() {
 	if err := b.between(); b.err == nil {
 		b.err = err

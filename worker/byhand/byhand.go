@@ -39,7 +39,7 @@ ORDER BY users.created, articles.created, comments.created`
 	UpdateUser = "UPDATE users SET active = 1 - active WHERE id = ?"
 )
 
-// User is a row of the table users. Times are stored as milliseconds since the Unix epoch,
+// User is a row of the table "users". Times are stored as milliseconds since the Unix epoch,
 // booleans as 0 or 1.
 type User struct {
 	ID      int64
@@ -48,7 +48,7 @@ type User struct {
 	Active  bool
 }
 
-// Article is a row of the table articles.
+// Article is a row of the table "articles".
 type Article struct {
 	ID      int64
 	Created time.Time
@@ -56,7 +56,7 @@ type Article struct {
 	Text    string
 }
 
-// Comment is a row of the table comments.
+// Comment is a row of the table "comments".
 type Comment struct {
 	ID        int64
 	Created   time.Time
@@ -81,15 +81,16 @@ type Program struct {
 
 // Database is the program's own connection to a new database. A method with the parameter w runs
 // the stopwatch w around its timed part. The methods Users, All, Mix and Transactions return how
-// many rows they have read. They pass each row to see, unless see is nil.
+// many rows they have read. They pass each row to the function "see", unless it is nil.
 type Database interface {
-	// Read runs one statement without timing it, and passes each row to see. Values are passed as
-	// texts, and NULL as "". The parameter "columns" is the number of the result's columns.
+	// Read runs one statement without timing it, and passes each row to the function "see". Values
+	// are passed as texts, and NULL as "". The parameter "columns" is the number of the result's
+	// columns.
 	Read(sql string, columns int, see func(row []string) error) error
 
-	// Insert inserts the rows of blog. Each table that has rows gets its own transaction. The clock
-	// runs from the beginning of the first transaction to the end of the last one. This time
-	// includes preparing the statements.
+	// Insert inserts the rows of the parameter "blog". Each table that has rows gets its own
+	// transaction. The clock runs from the beginning of the first transaction to the end of the
+	// last one. This time includes preparing the statements.
 	Insert(w *worker.Stopwatch, blog *Blog) error
 
 	// Users runs [SelectUsers]. The clock runs from the execution of the prepared statement
@@ -120,21 +121,22 @@ type KeyDatabase interface {
 	Transactions(w *worker.Stopwatch, ids []int64, see func(*User)) (rows int64, err error)
 }
 
-// userID returns the parameter id. Its value is the ID of a random user, from 1 to users.
+// userID returns the SQL parameter "id". Its value is the ID of a random user, from 1 to the number
+// of users.
 func userID(users int64) []plan.Parameter {
 	return []plan.Parameter{{Name: "id", Type: driver.Int, Generator: &plan.Generator{Kind: plan.GenInt, Low: 1, High: users}}}
 }
 
 var userColumns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type: driver.Text}, {Type: driver.Bool}}
 
-// Query returns the phase that runs [SelectUsers]. The parameter "users" is the number of rows in the
-// table users.
+// Query returns the phase that runs [SelectUsers]. The parameter "users" is the number of rows in
+// the table "users".
 func Query(users int64) *plan.Query {
 	return &plan.Query{Call: plan.Call{SQL: SelectUsers, Columns: userColumns, Rows: users}, Repeat: 1, Clients: 1}
 }
 
 // Mix returns the phase for which the program calls [KeyDatabase].Mix. The parameter "count" is the
-// number of reads, and users is the number of rows in the table users.
+// number of reads, and "users" is the number of rows in the table users.
 func Mix(count, users int64) *plan.Mix {
 	read := plan.Call{SQL: SelectUser, Parameters: userID(users), Columns: userColumns, Rows: 1}
 	return &plan.Mix{Clients: 1, OwnConn: true, Count: count, Operations: []plan.Operation{
@@ -143,7 +145,7 @@ func Mix(count, users int64) *plan.Mix {
 }
 
 // Transactions returns the phase for which the program calls [KeyDatabase].Transactions. The
-// parameter count is the number of transactions, and users is the number of rows in the table
+// parameter "count" is the number of transactions, and "users" is the number of rows in the table
 // users.
 func Transactions(count, users int64) *plan.Mix {
 	m := Mix(count, users)

@@ -44,7 +44,7 @@ func (h hand) Open(ctx context.Context, path string, s driver.Settings) (driver.
 }
 
 // tables are the tables of the workload complex.yaml, in the order in which a program fills them.
-// The workload simple.yaml has only the table users.
+// The workload simple.yaml has only the table "users".
 var tables = []string{"users", "articles", "comments"}
 
 // Check returns an error unless a hand-written program can do the plan. It can do the plans of the
@@ -104,8 +104,8 @@ func (h hand) Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *pla
 	return mix(k, gen, p, brief, s, w)
 }
 
-// query runs the query and times it. Unless brief is set, it runs the query once more for the
-// checksum.
+// query runs the query and times it. Unless the parameter "brief" is true, it runs the query once
+// more for the checksum.
 func query(d Database, q *plan.Query, brief bool, s *protocol.Sample, w *worker.Stopwatch) (err error) {
 	run := func(w *worker.Stopwatch, h *plan.Hash) (int64, error) { return d.Users(w, hashUsers(h)) }
 	if sameSQL(q.SQL, SelectAll) {

@@ -11,9 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// SQL returns the function Open of a [Program] whose library works with database/sql. The function
-// open opens a database. Statements are prepared with the context prepared, because some libraries
-// read a value from that context.
+// SQL returns the function for the field Open of a [Program] whose library works with database/sql.
+// The function "open" opens a database. The parameter "prepared" is the context with which
+// statements are prepared, because some libraries read a value from that context.
 func SQL(prepared context.Context, open func(path string) (*sql.DB, error)) func(path string) (Database, error) {
 	return func(path string) (Database, error) {
 		db, err := open(path)
@@ -80,8 +80,8 @@ func (d *sqlDatabase) Insert(w *worker.Stopwatch, blog *Blog) error {
 	})
 }
 
-// insert executes a statement with four parameters n times in one transaction. It reuses the
-// slice args, so that no row needs a new one.
+// insert executes a statement with four parameters n times in one transaction. It reuses the slice
+// "args", so that no row needs a new one.
 func (d *sqlDatabase) insert(query string, n int, fill func(args []any, i int)) error {
 	if n == 0 {
 		return nil
@@ -121,8 +121,8 @@ func (m *millis) Scan(v any) error {
 // scan returns the destinations for scanning a row of users into u.
 func (u *User) scan() []any { return []any{&u.ID, (*millis)(&u.Created), &u.Email, &u.Active} }
 
-// scanUser returns the destinations for scanning a row of users, and a function that passes the
-// scanned row to see unless see is nil.
+// scanUser returns the destinations for scanning a row of users. It also returns a function that
+// passes the scanned row to the function "see", unless "see" is nil.
 func scanUser(see func(*User)) (dest []any, row func()) {
 	var u User
 	return u.scan(), func() {
@@ -151,7 +151,7 @@ func (d *sqlDatabase) All(w *worker.Stopwatch, see func(*User, *Article, *Commen
 	})
 }
 
-// query prepares a statement, runs it, and times its execution. It calls the function row after
+// query prepares a statement, runs it, and times its execution. It calls the function "row" after
 // each row of the result, and returns the number of rows.
 func (d *sqlDatabase) query(w *worker.Stopwatch, query string, dest []any, row func()) (n int64, err error) {
 	err = d.prepare(query, func(stmt *sql.Stmt) error {
@@ -164,7 +164,7 @@ func (d *sqlDatabase) query(w *worker.Stopwatch, query string, dest []any, row f
 }
 
 // prepare takes a connection from the pool, prepares the query on it, and passes the prepared
-// statement to f.
+// statement to the function f.
 func (d *sqlDatabase) prepare(query string, f func(*sql.Stmt) error) error {
 	conn, err := d.db.Conn(context.Background())
 	if err != nil {
@@ -179,8 +179,8 @@ func (d *sqlDatabase) prepare(query string, f func(*sql.Stmt) error) error {
 	return f(stmt)
 }
 
-// read scans every row of the result into dest, and calls the function row after each scan. It does
-// not use QueryRow, which does not read the result to its end.
+// read scans every row of the result into dest, and calls the function "row" after each scan. It
+// does not use QueryRow, which does not read the result to its end.
 func read(stmt *sql.Stmt, dest []any, row func(), args ...any) (n int64, err error) {
 	rows, err := stmt.Query(args...)
 	if err != nil {

@@ -39,7 +39,7 @@ type Proxy struct {
 	mu      sync.Mutex
 	all     bool            // every connection is cut
 	from    map[string]bool // names of the processes whose connections are cut
-	changed chan struct{}   // closed when the field all or from changes
+	changed chan struct{}   // closed when the field "all" or the field "from" changes
 	held    int64           // bytes that have been read but not delivered
 	passed  int64
 
@@ -166,7 +166,8 @@ func (d *dialer) is() string {
 	return d.name
 }
 
-// open waits while the dialer's connection is cut. It returns an error if gone is closed first.
+// open waits while the dialer's connection is cut. It returns an error if the channel "gone" is
+// closed first.
 func (p *Proxy) open(who *dialer, gone <-chan struct{}) error {
 	for {
 		p.mu.Lock()
@@ -217,7 +218,7 @@ func (p *Proxy) forward(client net.Conn) {
 	}
 	target, err := net.DialTimeout("tcp", p.config.Target, 10*time.Second)
 	if err != nil {
-		client.Close() // like a target that does not listen
+		client.Close() // the client sees the same as if the target did not listen
 		return
 	}
 	gone := make(chan struct{})
@@ -240,9 +241,8 @@ func (p *Proxy) forward(client net.Conn) {
 	end()
 }
 
-// pump copies bytes between two connections: it reads from one (the parameter from) and writes to
-// the other (the parameter to). At the end of the input, pump closes the other connection for
-// writing.
+// pump copies bytes between two connections: from the connection "from" to the connection "to". At
+// the end of the input, pump closes "to" for writing.
 func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error {
 	q := newQueue()
 	var readErr error
@@ -288,7 +288,7 @@ func (p *Proxy) fill(q *queue, from io.Reader) error {
 // last chunk it closes the destination for writing.
 func (p *Proxy) deliver(who *dialer, q *queue, to net.Conn, gone <-chan struct{}) error {
 	for {
-		c := q.take() // fill puts a last chunk, even if the connections are closed
+		c := q.take() // this returns even if the connections are closed, because fill then puts a last chunk
 		err := p.wait(c.due, gone)
 		if err == nil {
 			err = p.open(who, gone)

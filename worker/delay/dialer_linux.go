@@ -15,8 +15,8 @@ import (
 const CanTellDialers = true
 
 // Dialer returns the ID of the process that has dialed a connection from a local IPv4 address. It
-// looks only at the processes with the given IDs, which must be processes of this user. ok is false
-// if none of them has dialed the connection.
+// looks only at the processes with the given IDs, which must be processes of this user. The result
+// "ok" is false if none of them has dialed the connection.
 func Dialer(from net.Addr, processes []int) (pid int, ok bool) {
 	inode, ok := inodeOf(from.String())
 	if !ok {

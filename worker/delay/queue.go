@@ -51,7 +51,7 @@ func (q *queue) take() chunk {
 		q.changed.Wait()
 	}
 	c := q.chunks[0]
-	q.chunks[0] = chunk{} // frees its bytes
+	q.chunks[0] = chunk{} // so that the chunk's bytes can be freed
 	q.chunks, q.size = q.chunks[1:], q.size-c.cost()
 	q.changed.Broadcast()
 	return c

@@ -28,8 +28,8 @@ type AddedPhase struct {
 	Phase string  `json:"phase"`
 	Hand  float64 `json:"hand_ns"` // wall time of the handwritten program, per row or operation
 
-	WallRatio estimate.Estimate `json:"wall_ratio"` // engine ÷ handwritten program
+	WallRatio estimate.Estimate `json:"wall_ratio"` // time of the engine ÷ time of the handwritten program
 	CPURatio  estimate.Estimate `json:"cpu_ratio"`
-	WallAdded estimate.Estimate `json:"wall_added_ns"` // engine - handwritten program, per row or operation
+	WallAdded estimate.Estimate `json:"wall_added_ns"` // time of the engine minus time of the handwritten program, per row or operation
 	CPUAdded  estimate.Estimate `json:"cpu_added_ns"`
 }

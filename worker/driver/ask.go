@@ -10,9 +10,9 @@ import (
 // Asker is a [Conn] that can run a statement with columns of unknown types, and return the same
 // values as the library returns to its users. The time of Ask is not measured.
 type Asker interface {
-	// Ask runs one statement and passes every row to visit, in the Go types in which the library
-	// returns the values. The row is valid only during the call. After an error, the Reply has
-	// the information known so far. The error is an [*Error] if SQLite gave a code, and a
+	// Ask runs one statement and passes every row to the function "visit", in the Go types in which
+	// the library returns the values. The row is valid only during the call. After an error, the
+	// Reply has the information known so far. The error is an [*Error] if SQLite gave a code, and a
 	// [*CannotAsk] if the adapter cannot run the statement.
 	Ask(ctx context.Context, q Question, visit func(row []any) error) (Reply, error)
 }
@@ -41,8 +41,8 @@ type Reply struct {
 	LastInsertID *int64
 }
 
-// Tell copies the number of rows affected and the last insert ID from result to r. It leaves out a
-// value for which result returns an error.
+// Tell copies the number of rows affected and the last insert ID from the parameter "result" to r.
+// If the library returns an error for one of them, Tell leaves it out.
 func (r *Reply) Tell(result Result) {
 	if n, err := result.RowsAffected(); err == nil {
 		r.Affected = &n

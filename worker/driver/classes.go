@@ -100,7 +100,7 @@ func NewTypeCheck(ctx context.Context, r Runner, st Statement) (*TypeCheck, erro
 }
 
 // classes returns a query for the SQLite types of the columns first ≤ i < last of c.st. The
-// parameter where is the end of the query's SQL: a WHERE clause, or "".
+// parameter "where" is the end of the query's SQL: a WHERE clause, or "".
 func (c *TypeCheck) classes(first, last int, where string) Statement {
 	var names, list []string
 	for i := range c.st.Columns {
@@ -142,7 +142,7 @@ func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
 	return nil
 }
 
-// mismatch compares the types in row with the declared columns. It returns an error for the first
+// mismatch compares the types in "row" with the declared columns. It returns an error for the first
 // type that does not match its column, or nil. The type row[i] belongs to column number first+i.
 func (c *TypeCheck) mismatch(first int, row Row) *TypeError {
 	for i := range row {
@@ -168,7 +168,7 @@ func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b 
 		if m := c.mismatch(first, classes); m != nil {
 			m.Row = row
 			*e = *m
-			return e // ends the query
+			return e // returning an error ends the query
 		}
 		return nil
 	})

@@ -76,8 +76,8 @@ func CodeName(code int) string {
 	return fmt.Sprintf("SQLITE_%d", code)
 }
 
-// CodeByName returns the result code that has the name, such as 2067 for
-// SQLITE_CONSTRAINT_UNIQUE. ok is false if there is none.
+// CodeByName returns the result code that has this name, such as 2067 for SQLITE_CONSTRAINT_UNIQUE.
+// The result "ok" is false if no code has this name.
 func CodeByName(name string) (code int, ok bool) {
 	for code, n := range codeNames {
 		if n == name {
@@ -98,9 +98,9 @@ func CodeNames() []string {
 	return list
 }
 
-// MayBeResult reports whether the cause of an error with this code can be a statement and its
-// data, so that an operation may declare the code as its result. Other codes are caused by
-// locks, the file, the disk or the machine.
+// MayBeResult reports whether a statement and its data can cause an error with this code. Only such
+// a code can be declared as the result of an operation. Other codes are caused by locks, the file,
+// the disk or the machine.
 func MayBeResult(code int) bool {
 	switch code & 0xff {
 	case CodeError, codeTooBig, CodeConstraint, codeMismatch:

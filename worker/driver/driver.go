@@ -56,8 +56,8 @@ type Info struct {
 }
 
 // Limit returns the reason of the limit that is declared for "setting=value" or, if there is none,
-// for "setting". ok is false if neither limit is declared. In place of a setting, a limit may also
-// name a behavior, such as "codes=extended".
+// for "setting". The result "ok" is false if neither limit is declared. In place of a setting, a
+// limit may also name a behavior, such as "codes=extended".
 func (i Info) Limit(setting, value string) (reason string, ok bool) {
 	if r, ok := i.Limits[setting+"="+value]; ok {
 		return r, true
@@ -93,7 +93,7 @@ type Driver interface {
 
 	// Open opens a pool of at most s.PoolSize() connections to the database at path. At most
 	// s.PoolIdle() of these connections stay open while they are idle. Open creates the database if
-	// it does not exist and the setting mode allows that. Every setting of s is applied to every
+	// it does not exist and the setting "mode" allows that. Every setting of s is applied to every
 	// connection before its first use. Open ignores settings that the library cannot apply. The
 	// worker reads all settings back, and reports those that did not take effect.
 	Open(ctx context.Context, path string, s Settings) (DB, error)
@@ -103,19 +103,19 @@ type Driver interface {
 type DSNOpener interface {
 	Driver
 
-	// OpenDSN opens a database as the library's users do: it passes dsn unchanged to the
-	// library's own call, and sets nothing else. s has only pool_size.
+	// OpenDSN opens a database as the library's users do: it passes dsn unchanged to the library's
+	// own call, and sets nothing else. The settings s have only pool_size.
 	OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error)
 }
 
-// OpenFunc opens a database. The parameter name is a path, as for [Driver].Open, or a data source
+// OpenFunc opens a database. The parameter "name" is a path, as for [Driver].Open, or a data source
 // name, as for [DSNOpener].OpenDSN.
 type OpenFunc func(ctx context.Context, name string, s Settings) (DB, error)
 
-// New returns a driver that opens databases with the function open.
+// New returns a driver that opens databases with the function "open".
 func New(i Info, open OpenFunc) Driver { return &opener{i, open} }
 
-// WithDSN returns d as a [DSNOpener] that opens data source names with the function open.
+// WithDSN returns d as a [DSNOpener] that opens data source names with the function "open".
 func WithDSN(d Driver, open OpenFunc) DSNOpener { return &dsnOpener{d, open} }
 
 type opener struct {
@@ -138,8 +138,8 @@ func (o *dsnOpener) OpenDSN(ctx context.Context, dsn string, s Settings) (DB, er
 	return o.open(ctx, dsn, s)
 }
 
-// Leaver is a [Driver] whose databases may keep data that the end of the process does not remove,
-// for example on a server that was already running.
+// Leaver is a [Driver] whose databases may keep data outside the process, for example on a server.
+// This data remains when the process ends, unless Leave removes it.
 type Leaver interface {
 	Driver
 
@@ -221,7 +221,7 @@ type Sizer interface {
 	DB
 
 	// Sizes returns two sizes in bytes. The result "all" is the size of all files together. The
-	// result logs is the part of it that SQLite's write-ahead logs take.
+	// result "logs" is the part of this size that SQLite's write-ahead logs take.
 	Sizes(ctx context.Context) (all, logs int64, err error)
 }
 
@@ -307,12 +307,11 @@ type Stmt interface {
 	ExecResult(ctx context.Context, b *Batch, r int) (Result, error)
 
 	// Query runs the statement with row r of b (nil if there are no parameters) and passes every
-	// row of the result to visit. Each column is decoded into the Go value of its declared type.
-	// If a value has another type, either the library converts it, or the error is a
-	// [*TypeError]. The Row and its Blobs are valid only during the call of visit; its Texts are
-	// ordinary Go strings. If visit returns an error, Query ends and returns that error. Prepare
-	// or Query returns an error if a result with rows does not have the declared number of
-	// columns.
+	// row of the result to the function "visit". Each column is decoded into the Go value of its
+	// declared type. If a value has another type, either the library converts it, or the error is a
+	// [*TypeError]. The Row and its Blobs are valid only during the call of "visit"; its Texts are
+	// ordinary Go strings. If "visit" returns an error, Query ends and returns that error. Prepare
+	// or Query returns an error if a result with rows does not have the declared number of columns.
 	Query(ctx context.Context, b *Batch, r int, visit func(Row) error) error
 
 	Close() error
@@ -339,8 +338,8 @@ type Boxer interface {
 // QueryStarter is a [Stmt] whose library has a separate call that begins a query, such as
 // database/sql's Query.
 type QueryStarter interface {
-	// QueryStarted is like [Stmt].Query, but also calls started(): after the library's call has
-	// returned, and before the first row is requested.
+	// QueryStarted is like [Stmt].Query, but also calls the function "started" after the library's
+	// call has returned and before the first row is requested.
 	QueryStarted(ctx context.Context, b *Batch, r int, started func(), visit func(Row) error) error
 }
 

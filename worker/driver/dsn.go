@@ -23,7 +23,8 @@ var dsnKeys = map[string]string{
 }
 
 // DSNSetting returns the setting for an option of a data source name (DSN). The option must have
-// the spelling of the driver mattn, such as _journal_mode. ok is false if the option is not known.
+// the spelling of the driver mattn, such as _journal_mode. The result "ok" is false if the option
+// is not known.
 func DSNSetting(option string) (setting string, ok bool) {
 	setting, ok = dsnKeys[option]
 	return setting, ok

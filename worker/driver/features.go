@@ -84,8 +84,8 @@ func syntax(name, key, probe, messages string) Feature {
 }
 
 // Has reports whether SQLite has the feature. The parameter "message" is the error message of the
-// feature's probe, or "" if the probe succeeded. ok is false if the error has another cause than a
-// missing feature. If load_extension exists but is not allowed, Has returns true.
+// feature's probe, or "" if the probe succeeded. The result "ok" is false if the error has another
+// cause than a missing feature. If load_extension exists but is not allowed, Has returns true.
 func (f Feature) Has(message string) (has, ok bool) {
 	switch {
 	case message == "":

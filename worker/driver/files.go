@@ -51,8 +51,8 @@ func DirectoryPragma(sql string) string {
 	return ""
 }
 
-// hasWord reports whether sql contains word, in upper or lower case, as a complete word. A part
-// of a longer word does not count. The parameter "word" must be in lower case.
+// hasWord reports whether sql contains the parameter "word", in upper or lower case, as a complete
+// word. A part of a longer word does not count. The parameter itself must be in lower case.
 func hasWord(sql, word string) bool {
 	letter := func(i int) bool {
 		return i >= 0 && i < len(sql) && (sql[i] == '_' || '0' <= sql[i] && sql[i] <= '9' || 'a' <= sql[i]|0x20 && sql[i]|0x20 <= 'z')
@@ -92,8 +92,8 @@ type LimitAttached func(most int) (before int, err error)
 // SQLiteLimitAttached is SQLITE_LIMIT_ATTACHED. See https://www.sqlite.org/c3ref/c_limit_attached.html.
 const SQLiteLimitAttached = 7
 
-// RunVacuum calls the function run, which runs a VACUUM that [PlainVacuum] accepts. Until run
-// returns, limit allows SQLite to attach one database.
+// RunVacuum calls the function "run", which runs a VACUUM that [PlainVacuum] accepts. Until "run"
+// returns, SQLite may attach one database; this is set with the function "limit".
 func RunVacuum(limit LimitAttached, run func() error) error {
 	before, err := limit(1)
 	if err != nil {
@@ -107,7 +107,7 @@ func RunVacuum(limit LimitAttached, run func() error) error {
 }
 
 // VacuumStmt returns a statement that runs sql, a VACUUM that [PlainVacuum] accepts, with the
-// function script. This must be the method Script of the [Runner] that prepares the statement.
+// function "script". It must be the method Script of the [Runner] that prepares the statement.
 func VacuumStmt(sql string, script func(ctx context.Context, sql string) error) Stmt {
 	return &vacuumStmt{sql, script}
 }

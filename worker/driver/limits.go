@@ -37,8 +37,8 @@ func (l *Limits) covering(key string) string {
 }
 
 // Judge returns an error if the result of a check contradicts the limits that the driver declares.
-// The parameter "key" is the key of the check, and found is the error of the check, or nil. Judge's
-// error says which limit to declare or to remove, or that none can be declared.
+// The parameter "key" is the key of the check, and "found" is the error of the check, or nil.
+// Judge's error says which limit to declare or to remove, or that none can be declared.
 func (l *Limits) Judge(key string, found error) error {
 	k := l.covering(key)
 	switch {
@@ -56,7 +56,7 @@ func (l *Limits) Judge(key string, found error) error {
 	case k == key:
 		return fmt.Errorf("limit %q is declared, but the driver does it: remove it from driver.json", k)
 	}
-	return nil // the limit is for all values of the setting; this value may work because it is the default
+	return nil // the limit covers all values of the setting, and this value may work because it is the default
 }
 
 // Unproven returns an error that names each declared limit that no check has proven, or nil.

@@ -6,7 +6,8 @@ import (
 	"iter"
 )
 
-// Read prepares, runs and closes one statement without parameters. It passes each row to visit.
+// Read prepares, runs and closes one statement without parameters. It passes each row to the
+// function "visit".
 func Read(ctx context.Context, r Runner, st Statement, visit func(Row) error) error {
 	st.Transient = true
 	stmt, err := r.Prepare(ctx, st)

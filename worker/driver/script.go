@@ -44,8 +44,8 @@ func ScriptPieces(sql string) iter.Seq[string] {
 	}
 }
 
-// nextStatement returns the length of the first statement of a script together with the white
-// space and comments before it. none is true if the script has no statement.
+// nextStatement returns the length of the first statement of a script together with the white space
+// and comments before it. The result "none" is true if the script has no statement.
 func nextStatement(sql string) (n int, none bool) {
 	rest := TrimScript(sql)
 	return len(sql) - len(rest) + StatementLen(rest), rest == ""
@@ -93,7 +93,7 @@ func StatementLen(sql string) int {
 	return len(sql)
 }
 
-// isTrigger reports whether a statement that begins with the words in head is a CREATE TRIGGER,
+// isTrigger reports whether a statement that begins with the words in "head" is a CREATE TRIGGER,
 // or an EXPLAIN of a CREATE TRIGGER.
 func isTrigger(head []string) bool {
 	skip := func(words ...string) bool {

@@ -33,10 +33,10 @@ type SettingDef struct {
 	Name   string
 	About  string
 	Kind   SettingKind
-	Values []string // the allowed words of an enum; SQLite's number for a word is its index
+	Values []string // the allowed words of an enum; the index of a word is SQLite's number for it
 	Min    int64    // the least allowed number, if the setting is not an enum
 	Tried  []string // canonical values that are worth a try, for a PRAGMA that is not an enum
-	Pragma bool     // set if the setting is set and read back by PRAGMA Name; otherwise it is set when the database is opened
+	Pragma bool     // true if PRAGMA Name sets the setting and reads it back; otherwise the setting is set when the database is opened
 	Shown  bool     // set if the setting is not a PRAGMA, but every worker that supports it can show that it took effect
 
 	// Cluster is set if only drivers of the kind [Cluster] have the setting. Other drivers are
@@ -95,11 +95,11 @@ func LookupSetting(name string) (SettingDef, bool) {
 	return Vocabulary[i], true
 }
 
-// Nearest returns the candidate that the user probably meant by name. If only one candidate begins
-// with name, that is the result. Otherwise it is the candidate that differs from name by the fewest
-// edits. Nearest returns "" if no candidate is near.
+// Nearest returns the candidate that the user probably meant by the parameter "name". If only one
+// candidate begins with this name, Nearest returns it. Otherwise it returns the candidate that
+// differs from the name by the fewest edits. Nearest returns "" if no candidate is near.
 func Nearest(name string, candidates []string) string {
-	if len(name) > 100 { // not a typing mistake
+	if len(name) > 100 { // such a long name is not a typing mistake
 		return ""
 	}
 	if i := slices.IndexFunc(candidates, begins(name)); i >= 0 && len(name) > 1 && !slices.ContainsFunc(candidates[i+1:], begins(name)) {
@@ -118,8 +118,8 @@ func begins(prefix string) func(string) bool {
 	return func(word string) bool { return strings.HasPrefix(strings.ToLower(word), strings.ToLower(prefix)) }
 }
 
-// DidYouMean returns a question that suggests the candidate nearest to name, or "" if no candidate
-// is near.
+// DidYouMean returns a question that suggests the candidate nearest to a name, or "" if no
+// candidate is near.
 func DidYouMean(name string, candidates []string) string {
 	if n := Nearest(name, candidates); n != "" {
 		return Meant(n)
@@ -127,7 +127,7 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Meant returns the question "did you mean X?", where X is the parameter what, in quotes.
+// Meant returns the question "did you mean X?". X is the parameter "what", in quotes.
 func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
 // Suggest returns the end of an error message about an unknown name: a question that suggests the
@@ -227,7 +227,7 @@ func ParseSize(s string) (int64, error) {
 	return n << shift, nil
 }
 
-// With returns a copy of s to which the settings in over are added. They replace settings of the
+// With returns a copy of s to which the settings in "over" are added. They replace settings of the
 // same name.
 func (s Settings) With(over Settings) Settings {
 	r := maps.Clone(s)
@@ -238,8 +238,8 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
-// number returns a setting as a number. If the setting is not a number, or is less than the
-// parameter least, it returns the parameter otherwise.
+// number returns a setting as a number. It returns the parameter "otherwise" if the setting is not
+// a number, or is less than the parameter "least".
 func (s Settings) number(name string, least, otherwise int) int {
 	if n, err := strconv.Atoi(s[name]); err == nil && n >= least {
 		return n
@@ -254,8 +254,8 @@ func (s Settings) PoolSize() int { return s.number("pool_size", 1, 1) }
 // which only reads. It returns 0 if there is no second pool.
 func (s Settings) PoolReaders() int { return s.number("pool_readers", 1, 0) }
 
-// Processes returns the setting processes, the number of processes that share the clients of
-// a mix, or 1 if it is not set.
+// Processes returns the setting "processes": the number of processes that share the clients of a
+// mix. It returns 1 if the setting is not set.
 func (s Settings) Processes() int { return s.number("processes", 1, 1) }
 
 // Connections returns how many connections all pools of a process have.
@@ -285,8 +285,8 @@ func (s Settings) Pragmas() []string {
 	return list
 }
 
-// URI returns path as an SQLite URI file name with mode and cache, and with the
-// library's own query parameters in extra.
+// URI returns a path as an SQLite URI file name with the settings "mode" and "cache". The parameter
+// "extra" has further query parameters, which only the library knows.
 func (s Settings) URI(path string, extra url.Values) string {
 	q := url.Values{}
 	maps.Copy(q, extra)
@@ -314,7 +314,7 @@ func (m Mismatch) String() string {
 }
 
 // Differences finds the first connection that has settings other than the wanted ones, and
-// describes these settings. It returns "" if there is no such connection. The function why, which
+// describes these settings. It returns "" if there is no such connection. The function "why", which
 // may be nil, returns the reason why a driver cannot apply a setting's value, as [Info.Limit] does.
 func Differences(wanted Settings, connections []Settings, why func(setting, value string) (string, bool)) string {
 	for i, got := range connections {
@@ -335,9 +335,9 @@ func Differences(wanted Settings, connections []Settings, why func(setting, valu
 	return ""
 }
 
-// Check compares the wanted settings with got, which were read back from one connection. A
-// setting that cannot be read back is absent from got. Its absence is a mismatch only if its
-// [SettingDef] has Pragma or Shown set.
+// Check compares the wanted settings with those in the parameter "got", which were read back from
+// one connection. A setting that cannot be read back is not in "got". This is a mismatch only if
+// the setting's [SettingDef] has Pragma or Shown set.
 func Check(wanted, got Settings) []Mismatch {
 	var list []Mismatch
 	for _, d := range Vocabulary {

@@ -141,9 +141,9 @@ type Batch struct {
 	Ready any
 }
 
-// Append appends the values of the rows lo ≤ r < hi to args, in the order of binding. Each value has
-// the type that [Column.Any] returns. Append repeats the code of Any, because adapters call Append
-// while they are measured, and a call for each value would add to their time.
+// Append appends the values of the rows lo ≤ r < hi to the slice "args", in the order of binding.
+// Each value has the type that [Column.Any] returns. Append repeats the code of Any, because
+// adapters call Append while they are measured, and a call for each value would add to their time.
 func (b *Batch) Append(args []any, lo, hi int) []any {
 	for r := lo; r < hi; r++ {
 		for i := range b.Columns {
@@ -165,8 +165,9 @@ func (b *Batch) Append(args []any, lo, hi int) []any {
 	return args
 }
 
-// Key returns the value of row r if the row is a single integer and no value of the batch is
-// NULL. Most queries have such a key. For these, adapters skip the general code for binding.
+// Key returns the value of row r, if the row has only one value, this value is an integer, and no
+// value of the batch is NULL. Most queries have such a key. For these, adapters skip the general
+// code for binding.
 func (b *Batch) Key(r int) (key int64, ok bool) {
 	if c := b.Columns; len(c) == 1 && c[0].Type == Int && c[0].Nulls == nil {
 		return c[0].Ints[r], true
@@ -179,7 +180,7 @@ func (b *Batch) Key(r int) (key int64, ok bool) {
 type Cell struct {
 	Null bool
 	Bool bool
-	Type Type // type of the value if the statement has AnyColumns, otherwise not set
+	Type Type // type of the value; only set if the statement has AnyColumns
 	Int  int64
 	Real float64
 	Text string

@@ -22,16 +22,17 @@ func (e Estimate) String() string {
 	return fmt.Sprintf("%.0f [%.0f, %.0f]", e.Median, e.Low, e.High)
 }
 
-// Of returns the median of values with its 95 % interval. There must be at least one
-// value. With fewer than 6 values the interval is their range, and its level is lower.
+// Of returns the median of the values with its 95 % interval. There must be at least one value.
+// With fewer than 6 values the interval is their range, and its confidence level is below 95 %.
 func Of(values []float64) Estimate {
 	e, _ := At(values, 0.95)
 	return e
 }
 
-// At returns the median of values with an interval whose confidence level is at least confidence,
-// which must be below 1. There must be at least one value. The result "actual" is the confidence
-// level of the interval. If there are too few values, actual is 0 and the interval is their range.
+// At returns the median of the values with an interval. The confidence level of the interval is at
+// least the parameter "confidence", which must be below 1. There must be at least one value. The
+// result "actual" is the exact confidence level. If there are too few values, "actual" is 0 and the
+// interval is their range.
 //
 // The ends of the interval are order statistics, because the number of values below the true median
 // has a binomial distribution. See W. J. Conover, Practical Nonparametric Statistics, section 3.2.

@@ -145,7 +145,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.rows.Add(1)
 		w.Header()["Content-Type"] = contentType
-		_, _ = w.Write(s.body) // an error means that the client has gone
+		_, _ = w.Write(s.body) // an error only means that the client has gone
 	}
 }
 

@@ -251,8 +251,8 @@ func (p *asking) phase(ctx context.Context, ph *plan.Phase) error {
 	return nil
 }
 
-// call runs the first executions of a statement and reports their answers. n is the number of
-// executions in the workload. call runs at most p.Executions of them.
+// call runs the first executions of a statement and reports their answers. The parameter n is the
+// number of executions in the workload. call runs at most p.Executions of them.
 func (p *asking) call(ctx context.Context, at protocol.Answer, c *plan.Call, forEach string, n int64) error {
 	if len(c.Parameters) == 0 {
 		n = 1 // all executions are the same
@@ -364,7 +364,7 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 }
 
 // insert runs the first INSERTs of a data set and reports their answers. It runs at most
-// p.Executions of them. The method load inserts the remaining rows.
+// p.Executions of them. The method "load" inserts the remaining rows.
 func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert) error {
 	ds := p.Plan.DataSet(at.Operation)
 	if ds == nil {
@@ -391,8 +391,8 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	// If load fails, later queries find too few rows. Only the answer that is reported here says
-	// why.
+	// If the method "load" fails, later queries find too few rows. Only the answer that is reported
+	// here says why.
 	if e, ok := errors.AsType[*driver.Error](err); ok {
 		at.SQL, _ = ds.InsertSQL(1)
 		at.Error = &protocol.AnswerError{Code: e.Code, Message: err.Error()}
@@ -404,7 +404,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 }
 
 // load inserts the remaining rows of a data set in one transaction. The first of them is the row
-// whose number is in the parameter from.
+// whose number is in the parameter "from".
 func (p *asking) load(ctx context.Context, ds *plan.DataSet, from int64) (err error) {
 	tx, err := p.conn.Begin(ctx)
 	if err != nil {

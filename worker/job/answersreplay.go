@@ -67,7 +67,7 @@ func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 	}
 	p.out.TimesAsText = ask(asTime) != nil
 	if p.out.TimesAsText && ctx.Err() == nil {
-		_ = ask(asText) // if ask fails, so will the statements of the replay
+		_ = ask(asText) // if "ask" fails, the statements of the replay will fail too
 	}
 	return ctx.Err()
 }
@@ -97,7 +97,7 @@ func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Repla
 			}
 		}
 	}
-	// SQLite's function quote returns a text, which no library converts back to a time.Time.
+	// SQLite's function quote() returns a text. No library converts this text back to a time.Time.
 	q := driver.Question{SQL: "SELECT quote(?)", Rows: true}
 	at.Operation = "stored times"
 	for _, t := range first {
@@ -156,7 +156,7 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 	defer func() {
 		err = errors.Join(err, end(false))
 		if opened {
-			_ = p.conn.Script(context.WithoutCancel(ctx), "ROLLBACK") // fails if the transaction has already ended
+			_ = p.conn.Script(context.WithoutCancel(ctx), "ROLLBACK") // this fails if the transaction has already ended
 		}
 	}()
 	if len(unit) > 1 {
@@ -168,7 +168,7 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 		s := &r.Statements[n]
 		switch s.Do {
 		case plan.ReplayBegin:
-			if err := end(false); err != nil { // the recording lacks the end of the last transaction
+			if err := end(false); err != nil { // if a transaction is still open, the recording lacks its end
 				return err
 			}
 			if tx, err = p.conn.Begin(ctx); err != nil {

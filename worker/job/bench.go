@@ -132,7 +132,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 		})
 		if err != nil {
 			if driver.PrimaryCode(err) == driver.CodeError {
-				return nil // a WITHOUT ROWID table has no column _rowid_
+				return nil // the table is WITHOUT ROWID, so it has no column _rowid_
 			}
 			return err
 		}
@@ -156,12 +156,12 @@ func (p *reading) split(ctx context.Context, n int) error {
 type reader struct {
 	mismatches int64
 	first      []located
-	buf        [64]byte // buffer for the bytes that the column rand encodes
+	buf        [64]byte // buffer for the bytes that the column "rand" encodes
 	digits     [2 * sha256.Size]byte
 }
 
-// located is a mismatch in a range of the table. The field at is the index of the range, and Row is
-// counted from the beginning of the range.
+// located is a mismatch in a range of the table. The field "at" is the index of the range. The
+// field Row is counted from the beginning of the range.
 type located struct {
 	protocol.Mismatch
 	at int
@@ -181,7 +181,7 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 	text := driver.ColumnType{Type: driver.Text}
 	st := driver.Statement{
 		SQL: "SELECT ID, rand, hash FROM " + driver.Quote(p.Table),
-		// Allowing NULL costs nothing for ID.
+		// For the column ID, it costs no time to allow NULL.
 		Columns: []driver.ColumnType{{Type: driver.Int, Nullable: true}, text, text},
 	}
 	if p.loose {
@@ -219,7 +219,7 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 // an empty text, so an empty text may be a NULL.
 var errMayBeNull = errors.New("an empty text, which may be NULL")
 
-// scan reads one range of the table and verifies its rows. The parameter at is the index of the
+// scan reads one range of the table and verifies its rows. The parameter "at" is the index of the
 // range.
 func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt, b *driver.Batch) error {
 	if p.stop.Load() {
@@ -301,8 +301,8 @@ func (r *reader) matches(row driver.Row) bool {
 }
 
 // note counts a row that does not match, and records the details of the first such rows. The
-// parameter at is the index of the range, and n is the number of the row in the range, counted from
-// 0.
+// parameter "at" is the index of the range, and n is the number of the row in the range, counted
+// from 0.
 func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	if r.mismatches++; r.mismatches <= listed {
 		r.first = append(r.first, located{protocol.Mismatch{Row: n, ID: id, Why: why(row)}, at})

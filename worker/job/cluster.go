@@ -22,7 +22,7 @@ func (c cluster) mayWrite(ctx context.Context, r driver.Runner) error {
 
 const clusterTable = "sqlite3perf_cluster"
 
-// body is the value of the column body in each row.
+// body is the value of the column "body" in each row.
 const body = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // writing is a running job of the kind "cluster".
@@ -30,7 +30,7 @@ type writing struct {
 	cluster
 	*Database
 	members []driver.Member // if the database is not a cluster, a single member without a name
-	next    atomic.Int64    // the last ID that a client has used for a row
+	next    atomic.Int64    // the greatest ID that a client has used for a row so far
 }
 
 func (c cluster) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error {
@@ -123,9 +123,9 @@ func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.L
 	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
 }
 
-// written has the measurements of clients that wrote. The field "wall" is the elapsed time, cpu is
-// the CPU time of all processes, and members is the part of cpu that the cluster's members used.
-// All three are in ns.
+// written has the measurements of clients that wrote. The field "wall" is the elapsed time. The
+// field "cpu" is the CPU time of all processes, and "members" is the part of it that the cluster's
+// members used. All three are in ns.
 type written struct {
 	wall, cpu, members int64
 	failed             int64
@@ -133,8 +133,8 @@ type written struct {
 	hist               *latency.Histogram
 }
 
-// write runs clients that write for DurationMS. If the histogram visible is not nil, the first
-// client waits after each write until every member shows the row, and records in visible the time
+// write runs clients that write for DurationMS. If the histogram "visible" is not nil, the first
+// client waits after each write until every member shows the row. It records in "visible" the time
 // from the beginning of the write until then.
 func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *latency.Histogram) (*written, error) {
 	sum := &written{hist: latency.New()}
@@ -166,7 +166,7 @@ func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *la
 	wg.Wait()
 	sum.wall = int64(time.Since(begin))
 	own2, members2 := w.CPU()
-	sum.members = max(members2-members, 0) // members2 may be less than members, because it lacks the processes that have ended
+	sum.members = max(members2-members, 0) // "members2" may be less than "members", because it lacks the processes that have ended
 	sum.cpu = max(own2-own, 0) + sum.members
 	switch {
 	case ctx.Err() != nil:
@@ -181,7 +181,7 @@ func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *la
 	return sum, nil
 }
 
-// client writes until the time in the parameter end, but at least once.
+// client writes until the time in the parameter "end", but at least once.
 func (w *writing) client(ctx context.Context, batch int, end time.Time, visible *latency.Histogram) (_ *written, err error) {
 	st := driver.Statement{SQL: "INSERT INTO " + clusterTable + "(id, body) VALUES (?, ?)" + strings.Repeat(", (?, ?)", batch-1)}
 	b := &driver.Batch{PerExec: batch, Columns: []driver.Column{{Type: driver.Int, Ints: make([]int64, batch)}, {Type: driver.Text, Data: []byte(body)}}}
@@ -304,7 +304,8 @@ func (w *writing) atAll(f func(member int) error) []error {
 
 const selectID = "SELECT id FROM " + clusterTable + " WHERE id = ?"
 
-// ints runs a query with the parameter id at a member and returns the first column of its rows.
+// ints runs a query at a member, with the SQL parameter "id", and returns the first column of its
+// rows.
 func (w *writing) ints(ctx context.Context, member int, level, sql string, id int64) (list []int64, err error) {
 	if nodes, ok := w.DB.(driver.ClusterDB); ok {
 		return nodes.IntsAt(ctx, member, level, sql, id)

@@ -231,7 +231,7 @@ func (k *committing) try(ctx context.Context, n int, u *unit, canceled bool) err
 // borrows a connection again. In k.out.Disturbed it reports if the canceled attempt still has an
 // effect on that connection.
 func (k *committing) borrowAgain(ctx context.Context, n int) (err error) {
-	_ = k.close() // the error is ignored: it may again say that the attempt was canceled
+	_ = k.close() // an error is ignored, because it may again say that the attempt was canceled
 	if k.conn, err = k.db.Conn(ctx); err != nil {
 		return fmt.Errorf("borrowing a connection after transaction %d was canceled: %w", n, err)
 	}
@@ -251,7 +251,7 @@ func (k *committing) borrowAgain(ctx context.Context, n int) (err error) {
 // mostFailures is the maximum number of failures that a result describes.
 const mostFailures = 1000
 
-// described adds an error of transaction n to a list, unless the list is full.
+// described adds an error of transaction n to a list of failures, unless the list is full.
 func described(list []protocol.CommitFailure, n int, what string, err error) []protocol.CommitFailure {
 	if len(list) == mostFailures {
 		return list

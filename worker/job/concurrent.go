@@ -40,7 +40,7 @@ func newTally() tally {
 	return tally{hist: latency.New(), errors: protocol.ErrorCounts{}}
 }
 
-// take adds the counts of other to t and sets other to zero.
+// take adds the counts of the tally "other" to t and sets "other" to zero.
 func (t *tally) take(other *tally) {
 	t.operations += other.operations
 	t.failed += other.failed
@@ -192,7 +192,7 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 			report()
 		case <-end:
 			if time.Since(last) > time.Second/2 {
-				report() // the last part of the time, for which the ticker has not fired
+				report() // report the last interval, which ended before the ticker fired
 			}
 			return nil
 		case err := <-failed:
@@ -225,7 +225,7 @@ func (c concurrent) mayWrite(ctx context.Context, r driver.Runner) error {
 	return c.table().mayWrite(ctx, r)
 }
 
-// table returns the generate job that creates the table.
+// table returns the job of the kind "generate" that creates the table.
 func (c concurrent) table() generate {
 	return generate{&protocol.Generate{Table: c.Table, Force: c.Force}}
 }
@@ -256,8 +256,8 @@ func (c concurrent) mayUse(ctx context.Context, r driver.Runner) error {
 	return err
 }
 
-// client runs f as one reader or writer, with its own connection or with the pool. It calls
-// ready.Done when it has its connection, and runs f after cl.started is closed.
+// client runs the function f as one reader or writer, with its own connection or with the pool. It
+// calls ready.Done when it has its connection, and runs f after the channel cl.started is closed.
 func (cl *clients) client(ctx context.Context, ready *sync.WaitGroup, s *shard, f func(driver.Runner, *shard) error) (err error) {
 	var runner driver.Runner = cl.db
 	if cl.Own {

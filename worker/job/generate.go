@@ -98,7 +98,7 @@ func (g generate) create(ctx context.Context, c driver.Conn) error {
 	return err
 }
 
-// remake does the work of create within the current transaction.
+// remake does the work of the method "create" within the current transaction.
 func (g generate) remake(ctx context.Context, c driver.Conn) error {
 	if err := g.mayWrite(ctx, c); err != nil {
 		return err
@@ -169,8 +169,8 @@ const (
 type chunk struct {
 	made    driver.Batch  // each row is a row of the table
 	inserts driver.Batch  // each row has the parameters of an INSERT
-	spans   []driver.Span // memory for the Spans of all columns of inserts
-	count   int           // the number of rows in inserts
+	spans   []driver.Span // memory for the Spans of all columns of the batch "inserts"
+	count   int           // the number of rows in the batch "inserts"
 }
 
 // arrange fills k.inserts with the parameters of INSERTs. The parameter "per" is the number of rows

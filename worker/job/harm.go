@@ -268,8 +268,8 @@ func (h *harming) repair(ctx context.Context) error {
 // mostLost is the maximum number of lost rows whose IDs are reported.
 const mostLost = 10
 
-// account reads all rows back. It writes the results to out: the acknowledged rows that are lost,
-// and for each member the rows that the member lacks.
+// account reads all rows back. It writes the results to the parameter "out": the acknowledged rows
+// that are lost, and for each member the rows that the member lacks.
 func (h *harming) account(ctx context.Context, out *protocol.Harmed) error {
 	strongest := driver.ReadLevels[len(driver.ReadLevels)-1]
 	found, err := h.settled(ctx, strongest)
@@ -301,7 +301,7 @@ func (h *harming) account(ctx context.Context, out *protocol.Harmed) error {
 	return nil
 }
 
-// The function "without" returns the IDs that are in the map set but not in the map other.
+// The function "without" returns the IDs that are in the map "set" but not in the map "other".
 func without(set, other map[int64]bool) (list []int64) {
 	for id := range set {
 		if !other[id] {
@@ -327,8 +327,8 @@ func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, er
 	})
 }
 
-// The method all reads all rows at a member repeatedly, until the function "enough" returns true or
-// the time limit ends. It returns the rows that it has read last.
+// The method "all" reads all rows at a member repeatedly, until the function "enough" returns true
+// or the time limit ends. It returns the rows that it has read last.
 func (h *harming) all(ctx context.Context, member int, level string, enough func(map[int64]bool) bool) (rows map[int64]bool, err error) {
 	patient, cancel := context.WithTimeout(ctx, h.patience())
 	defer cancel()

@@ -21,7 +21,7 @@ type Database struct {
 	Seed     uint64          // the seed from which values are generated
 	Proof    *protocol.Proof // the settings that the worker has read back
 
-	// Open opens the database again, with the same settings, except that the settings in over
+	// Open opens the database again, with the same settings, except that the settings in "over"
 	// replace settings of the same name.
 	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
 
@@ -46,8 +46,8 @@ func errorf(code, format string, args ...any) error {
 }
 
 // refuse returns an error about a request. The parameter "problem" is the error's message. The
-// parameter fields has the names of the job's fields whose values the user can change to avoid the
-// error.
+// parameter "fields" has the names of the job's fields whose values the user can change to avoid
+// the error.
 func refuse(code, problem string, fields ...string) error {
 	e := &protocol.FieldError{Problem: problem}
 	for _, f := range fields {
@@ -61,7 +61,7 @@ type runner interface {
 	run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error
 }
 
-// The kinds of jobs. Each type adds a method run to the request that the lab has sent.
+// The kinds of jobs. Each type adds a method "run" to the request that the lab has sent.
 type (
 	generate   struct{ *protocol.Generate }
 	bench      struct{ *protocol.Bench }
@@ -107,8 +107,8 @@ func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 	return nil
 }
 
-// mustBeNew returns an error if the database has tables. The message of the error includes the text
-// in reason.
+// mustBeNew returns an error if the database has tables. The message of the error includes the
+// parameter "reason".
 func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
 	n, err := driver.Number(ctx, r, "SELECT count(*) FROM sqlite_master")
 	if err == nil && n > 0 {
@@ -119,7 +119,8 @@ func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
 
 // Run does the job. When ctx ends, Run leaves the database consistent and returns a partial result.
 // If a job of the kind "concurrent" fails, Run returns both its partial result and the error. If
-// another job fails, Run returns only the error. Only one goroutine at a time calls tell.
+// another job fails, Run returns only the error. Only one goroutine at a time calls the function
+// "tell".
 func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	if err := j.Check(); err != nil {
 		return nil, &Error{protocol.CodeUsage, err}

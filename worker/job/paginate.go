@@ -158,8 +158,9 @@ func read(ctx context.Context, s driver.Stmt, b *driver.Batch) (ids []int64, err
 	return ids, err
 }
 
-// measure reads the page once, by OFFSET if way is 0 and by keyset if way is 1, and adds the time
-// to g.OffsetNS or g.KeysetNS. It returns an error if the IDs on the page have changed.
+// measure reads the page once and adds the time to g.OffsetNS or g.KeysetNS. If the parameter "way"
+// is 0, it reads the page by OFFSET, and if it is 1, by keyset. It returns an error if the IDs on
+// the page have changed.
 func (g *page) measure(ctx context.Context, stmts [2]driver.Stmt, way int) error {
 	b, times := &g.offset, &g.OffsetNS
 	if way == 1 {

@@ -34,7 +34,8 @@ func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress),
 	if err := d.DB.Close(); err != nil {
 		return err
 	}
-	// d.Open sets d.Settings again on every new connection.
+	// d.Open sets all settings of d.Settings again on each new connection. No other settings are
+	// needed.
 	if d.DB, err = d.Open(ctx, driver.Settings{}); err != nil {
 		return fmt.Errorf("opening it again, to see what has lasted: %w", err)
 	}
@@ -140,7 +141,8 @@ func settings() (names []string) {
 	return names
 }
 
-// same reports whether got is the value to which the pragma was set. The notations may differ.
+// same reports whether the value "got" is the value to which the pragma was set. The notations may
+// differ.
 func same(name, set string, got []string) bool {
 	if len(got) != 1 {
 		return false
@@ -155,7 +157,7 @@ func same(name, set string, got []string) bool {
 		return werr == nil && gerr == nil && w == g
 	}
 	if n, err := strconv.ParseInt(set, 0, 64); err == nil && strconv.FormatInt(n, 10) == got[0] {
-		return true // set has a number in another notation, such as hexadecimal
+		return true // the user wrote a number in another notation, such as hexadecimal
 	}
 	return boolean[strings.ToLower(set)] != "" && boolean[strings.ToLower(set)] == boolean[got[0]]
 }

@@ -68,9 +68,9 @@ func ready(ctx context.Context, r driver.Runner, table string) error {
 	return nil
 }
 
-// dataSet is the name of the data set from which the rows of the table are generated, whatever
-// the table's name is. So the random values of the column rand come from the stream bench.rand:
-// see docs/generated-values.md.
+// dataSet is the name of the data set from which the rows of the table are generated, whatever the
+// table's name is. So the random values of the column "rand" come from the stream "bench.rand": see
+// docs/generated-values.md.
 const dataSet = "bench"
 
 // newGenerator returns a generator of the table's values from a seed.
@@ -86,8 +86,8 @@ func newGenerator(seed uint64) (*plan.Gen, error) {
 	}}})
 }
 
-// insert returns the statement that inserts a number of rows. Its parameters are the first
-// row's ID, followed by each row's rand and hash.
+// insert returns the statement that inserts a number of rows. Its parameters are the first row's
+// ID, followed by the values of the columns "rand" and "hash" of each row.
 func insert(table string, rows int, adHoc bool) driver.Statement {
 	st := driver.Statement{AdHoc: adHoc, Params: []driver.Type{driver.Int, driver.Text, driver.Text}}
 	var sql strings.Builder

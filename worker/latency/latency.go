@@ -28,8 +28,8 @@ type Summary struct {
 	Histogram string `json:"histogram"`
 }
 
-// longest is the greatest latency in ns that a histogram can record. Greater latencies count as
-// longest.
+// longest is the greatest latency in ns that a histogram can record. A greater latency is recorded
+// as this value.
 const longest = int64(120e9)
 
 // Histogram is the distribution of an operation's latency, with a precision of three digits. Only
@@ -41,10 +41,10 @@ func New() *Histogram { return &Histogram{hdrhistogram.New(1, longest, 3)} }
 
 // Record adds one latency, in nanoseconds.
 func (l *Histogram) Record(ns int64) {
-	_ = l.h.RecordValue(min(max(ns, 1), longest)) // RecordValue cannot fail within these bounds
+	_ = l.h.RecordValue(min(max(ns, 1), longest)) // within these bounds, RecordValue cannot fail
 }
 
-// Merge adds all latencies in other to l.
+// Merge adds all latencies of the histogram "other" to l.
 func (l *Histogram) Merge(other *Histogram) { l.h.Merge(other.h) }
 
 // Reset removes all latencies.
@@ -74,7 +74,7 @@ func (l *Histogram) Count() int64 { return l.h.TotalCount() }
 func (l *Histogram) Encode() string {
 	enc, err := l.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
-		return "" // only a bug in the library can cause this: encoding is in memory
+		return "" // encoding in memory can fail only because of a bug in the library
 	}
 	return string(enc)
 }

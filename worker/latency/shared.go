@@ -22,8 +22,8 @@ func NewShared(goroutines, histograms int) *Shared {
 	return s
 }
 
-// Recorder returns the recorder of goroutine i. Goroutines are counted from 0; the parameter
-// goroutines is their total number.
+// Recorder returns the recorder of goroutine i. Goroutines are counted from 0. The parameter
+// "goroutines" is their total number.
 func (s *Shared) Recorder(i, goroutines int) Recorder {
 	shard := &s.shards[i%len(s.shards)]
 	if goroutines <= len(s.shards) {

@@ -144,9 +144,9 @@ func (h *Hash) Sum() string {
 }
 
 // Expected returns the checksum and the number of the rows that a query must return if it runs once
-// for each row of its ForEach. r is the field Returns of the query. There may be billions of rows,
-// so Expected computes them in several steps. Before each step it calls tell with the number of
-// rows done and the total number.
+// for each row of its ForEach. The parameter r is the field Returns of the query. There may be
+// billions of rows, so Expected computes them in several steps. Before each step it calls the
+// function "tell" with the number of rows done and the total number.
 func (g *Gen) Expected(r *Returns, tell func(done, total int64)) (checksum string, rows int64, err error) {
 	s := g.sets[r.Set]
 	if s == nil {

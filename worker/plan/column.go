@@ -34,7 +34,7 @@ type column struct {
 	base  *column
 	arena []byte        // text, blob: random bytes for large values
 	fixed []byte        // const, repeat, choice, list: the bytes of all values
-	spans []driver.Span // choice, list: the position of each value in fixed
+	spans []driver.Span // choice, list: the position of each value in the field "fixed"
 	given *given        // list: the values, except for texts and blobs
 }
 
@@ -55,8 +55,8 @@ func newColumn(seed uint64, name string, typ driver.Type, gen *Generator) *colum
 	}
 }
 
-// link checks the generator and finds its sources. siblings are the columns of the
-// same set, or the parameters of the same statement.
+// link checks the generator and finds its sources. The map "siblings" has the columns of the same
+// set, or the parameters of the same statement.
 func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
 	switch c.linked {
 	case linked:

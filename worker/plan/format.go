@@ -124,7 +124,7 @@ func CheckFormat(pieces []Piece, names []string, types []driver.Type) error {
 	return nil
 }
 
-// format appends the text of row i to b. The column must have a format.
+// format appends the text of row i to b. The column must be of the kind "format".
 func (c *column) format(b []byte, i int64) []byte {
 	n := 0
 	for _, p := range c.pieces {

@@ -88,8 +88,8 @@ func (g *Gen) lookup(name string) (*genSet, *column, error) {
 	return s, c, nil
 }
 
-// rowsPer returns how many rows of s are nested in one row of ancestor, or false if s is not nested
-// in ancestor. If s is ancestor itself, it returns 1.
+// rowsPer returns how many rows of s are nested in one row of the set "ancestor", or false if s is
+// not nested in it. If s is this set itself, rowsPer returns 1.
 func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
 	n := int64(1)
 	for ; s != nil; s = s.parent {
@@ -136,9 +136,9 @@ func (g *Gen) Fill(dst *driver.Batch, set string, lo, hi int64) error {
 	return nil
 }
 
-// FillColumns makes columns for the rows lo ≤ i < hi of a data set. cols has names such as
-// "users.id". Each column, hidden or not, must belong to the data set itself, or to one of the sets
-// in which it is nested.
+// FillColumns makes columns for the rows lo ≤ i < hi of a data set. The parameter "cols" has names
+// such as "users.id". Each column, hidden or not, must belong to the data set itself, or to one of
+// the sets in which it is nested.
 func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi int64) error {
 	shape(dst, len(cols))
 	for j, name := range cols {
@@ -156,13 +156,14 @@ func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi i
 	return nil
 }
 
-// FillParameters makes the parameters of n executions, which have the numbers first, first+stride,
-// first+2*stride, …. In a mix with C clients, client number c has first c and stride C.
+// FillParameters makes the parameters of n executions, whose numbers are first, first+stride,
+// first+2*stride, …. In a mix with C clients, "first" is c for client number c, and "stride" is C.
 //
-// A parameter with a Column takes its value from the data set forEach, from the row with the
-// execution's number. A parameter with a Generator draws from its own stream. The name of the
-// stream is prefix, "." and the parameter's name. For a query, prefix is the name of the phase. For
-// an operation of a mix it is "phase.operation".
+// A parameter with a Column takes its value from the data set in the parameter "forEach", from the
+// row with the execution's number. A parameter with a Generator draws from its own stream. The name
+// of the stream is the text in "prefix", a dot, and the parameter's name. For a query, "prefix" is
+// the name of the phase. For an operation of a mix it is the names of the phase and the operation
+// with a dot between them.
 func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Parameter, forEach string, first, stride int64, n int) error {
 	shape(dst, len(params))
 	own := map[string]*column{}
@@ -189,9 +190,9 @@ func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Paramete
 	return nil
 }
 
-// RowsFitting returns how many rows of a data set should be made at once: as many as fit in
-// about 32 MiB of memory, but at least one. Without cols, the rows have the columns that Fill
-// makes. Otherwise they have cols, as FillColumns makes them.
+// RowsFitting returns how many rows of a data set should be made at once: as many as fit in about
+// 32 MiB of memory, but at least one. If "cols" is empty, the rows have the columns that Fill
+// makes. Otherwise they have the columns in "cols", as FillColumns makes them.
 func (g *Gen) RowsFitting(set string, cols ...string) int64 {
 	s := g.sets[set]
 	if s == nil {
@@ -244,7 +245,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// fill makes n values of the column. The parameter at has the numbers of their rows.
+// fill makes n values of the column. The parameter "at" has the numbers of their rows.
 func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 	dst.Type = c.typ
 	dst.Ints, dst.Reals, dst.Spans = dst.Ints[:0], dst.Reals[:0], dst.Spans[:0]
@@ -285,10 +286,10 @@ func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 	return nil
 }
 
-// fillBytes makes n texts or blobs. Equal values share their bytes if it is known in
-// advance that they are equal.
+// fillBytes makes n texts or blobs. Equal values share their bytes if it is known in advance that
+// they are equal.
 //
-// After an earlier call, dst.Data may be the field arena of a column. Columns share their arenas,
+// After an earlier call, dst.Data may be the field "arena" of a column. Columns share their arenas,
 // so fillBytes must not overwrite an arena. The capacity of an arena is its length; so if dst.Data
 // has spare capacity, it is a buffer of its own, and fillBytes reuses it.
 func (c *column) fillBytes(dst *driver.Column, at numbers, n int) error {

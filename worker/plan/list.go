@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// The type given has the values of a list, as read from the plan. Texts and blobs are not in it,
+// The type "given" has the values of a list, as read from the plan. Texts and blobs are not in it,
 // but in the field "fixed" of the column.
 type given struct {
 	n     int64

@@ -48,7 +48,7 @@ func (p *Plan) SQL() iter.Seq[string] {
 type DataSet struct {
 	Name    string   `json:"name" jsonschema:"pattern=^[^.]+$"`
 	Parent  string   `json:"parent,omitempty"`
-	Count   int64    `json:"count" jsonschema:"maximum=1099511627776"` // rows, or rows for each row of the parent
+	Count   int64    `json:"count" jsonschema:"maximum=1099511627776"` // number of rows or, in a nested set, number of rows for each row of the parent
 	Total   int64    `json:"total" jsonschema:"maximum=1099511627776"` // rows in total
 	Table   string   `json:"table"`                                    // table into which the rows are inserted
 	Columns []Column `json:"columns" jsonschema:"nullable"`
@@ -284,7 +284,7 @@ const (
 type Query struct {
 	Call
 	ForEach string `json:"for_each,omitempty"`             // the statement runs once for each row of this data set; "": it runs once
-	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // how many times the executions for ForEach are run
+	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // number of passes; each pass runs the statement as many times as ForEach says
 	Clients int    `json:"clients" jsonschema:"minimum=1"` // goroutines; each runs the whole phase on its own connection
 
 	// Returns names the generated values that the result must equal, in order, over the whole

@@ -44,8 +44,8 @@ type Replayed struct {
 	Parameters []Recorded `json:"parameters,omitempty"`
 }
 
-// The values of Do: an event begins or ends a transaction by a call of the library, without
-// SQL.
+// The values of Do. An event with one of these values begins or ends a transaction by a call of the
+// library, without SQL.
 const (
 	ReplayBegin    = "begin"
 	ReplayCommit   = "commit"
@@ -261,7 +261,7 @@ func (s *Replayed) check(executions, operations int) error {
 
 // ReplayBatch returns the parameters of all executions of a statement of a replay, or nil if the
 // statement has no parameters. If only the lengths of values were recorded, the values are drawn
-// from random streams. The streams' names begin with the text in the parameter stream.
+// from random streams. The streams' names begin with the text in the parameter "stream".
 func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
 	if len(s.Parameters) == 0 {
 		return nil
@@ -293,9 +293,10 @@ func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
 	return b
 }
 
-// Time returns the time.Time that the program passed in an execution, where text is its recorded
-// form. It returns false if the program passed no time. A time with a reading of the monotonic
-// clock is in this machine's zone, because package time has such readings only in the local zone.
+// Time returns the time.Time that the program passed in an execution. The parameter "text" is the
+// recorded form of this time. Time returns false if the program passed no time. A time with a
+// reading of the monotonic clock is in this machine's zone, because package time has such readings
+// only in the local zone.
 func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err error) {
 	at, ok := slices.BinarySearch(p.Times, execution)
 	if !ok {
@@ -305,7 +306,7 @@ func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err e
 		return t, true, err
 	}
 	if _, ok := slices.BinarySearch(p.Monotonic, execution); ok {
-		now := time.Now() // only time.Now makes a monotonic reading, and Time.In would remove it
+		now := time.Now() // only time.Now returns a time with a monotonic reading; Time.In would remove the reading
 		return now.Add(t.Sub(now)), true, nil
 	}
 	if p.Zones != nil && p.Zones[at] != "" {
@@ -315,9 +316,9 @@ func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err e
 	return t, true, nil
 }
 
-// fillLengths appends to c one random value for each entry of lengths. The entry is the length of a
-// text, a blob or a stored integer in bytes; reals and times ignore it. The parameter "times" has the
-// indexes of the values that are times.
+// fillLengths appends to c one random value for each entry of "lengths". For a text, a blob or an
+// integer, the entry is its length in bytes; for other values it has no effect. The parameter
+// "times" has the indexes of the values that are times.
 func fillLengths(c *driver.Column, s stream, lengths []int64, times []int) {
 	isTime := make(map[int]bool, len(times))
 	for _, r := range times {

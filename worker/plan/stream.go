@@ -24,7 +24,7 @@ func mix(z uint64) uint64 {
 type stream uint64
 
 func newStream(seed uint64, name string) stream {
-	h := uint64(14695981039346656037) // the FNV-1a hash of name
+	h := uint64(14695981039346656037) // the FNV-1a hash of the stream's name
 	for i := range len(name) {
 		h = (h ^ uint64(name[i])) * 1099511628211
 	}
@@ -72,7 +72,7 @@ type arenaKey struct {
 }
 
 // arena returns random bytes, or random letters if the parameter "text" is true. A value of any
-// length up to longest can begin at any of the first 2^arenaBits positions.
+// length up to the parameter "longest" can begin at any of the first 2^arenaBits positions.
 func arena(text bool, longest int64) []byte {
 	const once = 1 << arenaBits
 	size := once + max(1, int(longest+once-1)/once)*once
@@ -121,7 +121,7 @@ func newZipf(n uint64, s float64) *zipf {
 	return z
 }
 
-// area is the integral of t^-s over t from 1 to x. The function inverse inverts it.
+// area is the integral of t^-s over t from 1 to x. Its inverse function is the method "inverse".
 func (z *zipf) area(x float64) float64 {
 	if z.s == 1 {
 		return logarithm(x)
@@ -148,7 +148,7 @@ func (z *zipf) at(s stream, i int64) uint64 {
 	}
 }
 
-// A value of type weights draws an index with probability proportional to its weight. Entry i is
+// A value of type "weights" draws an index with probability proportional to its weight. Entry i is
 // the sum of the weights up to and including weight i.
 type weights []uint64
 

@@ -94,7 +94,7 @@ func (c *column) int(i int64) int64 {
 		return gen.Low + int64(c.zipf.at(c.stream, i)-1)
 	case gen.Kind == GenList:
 		return c.given.ints[c.given.at(i)]
-	default: // the kinds const and null
+	default: // the kinds "const" and "null"
 		return gen.Int
 	}
 }

@@ -64,9 +64,9 @@ type Answered struct {
 	// kind.
 	Skipped []string `json:"skipped,omitempty"`
 
-	// Times is set if a statement of a replay has recorded times as arguments. It has the texts
-	// that the library stores for the two results of the function [Times]. TimesAsText says that
-	// the library cannot bind a time.Time, so that recorded times were bound as texts.
+	// Times is set if statements of a replay have recorded times as arguments. It has the two texts
+	// that the library stores for the results of the function [Times]. TimesAsText is set if the
+	// library cannot bind a time.Time. In that case, recorded times were bound as texts.
 	Times       []string `json:"times,omitempty"`
 	TimesAsText bool     `json:"times_as_text,omitempty"`
 }
@@ -108,8 +108,8 @@ type Answer struct {
 	LastInsertID *int64   `json:"last_insert_id,omitempty" jsonschema:"signed"`
 
 	RowCount int64       `json:"row_count"`
-	Rows     [][]Value   `json:"rows,omitempty"`    // the first rows
-	Columns  []ColumnSum `json:"columns,omitempty"` // summary of each column
+	Rows     [][]Value   `json:"rows,omitempty"`    // the first rows of the result
+	Columns  []ColumnSum `json:"columns,omitempty"` // a summary of each column, over all rows
 	AnyOrder string      `json:"any_order,omitempty"`
 }
 
@@ -189,8 +189,8 @@ func newBytes(typ, s string) Value {
 	return v
 }
 
-// cut returns the beginning of a string of more than longest bytes. It does not cut within a
-// character.
+// cut returns the beginning of a string that has more bytes than the constant "longest". It does
+// not cut within a character.
 func cut(s string) string {
 	n := longest
 	for n > longest-utf8.UTFMax && !utf8.RuneStart(s[n]) {

@@ -65,7 +65,7 @@ type Commit struct {
 	CancelNS int64 `json:"cancel_ns,omitempty"`
 
 	Digests bool `json:"digests,omitempty"` // set to hash all tables after each transaction
-	Early   bool `json:"early,omitempty"`   // set to acknowledge each transaction before its COMMIT; with this error sqlite3perf tests that it notices lost transactions
+	Early   bool `json:"early,omitempty"`   // set to acknowledge each transaction before its COMMIT; sqlite3perf makes this mistake on purpose, to test that it notices lost transactions
 	Hang    bool `json:"hang,omitempty"`    // set, together with Early, to wait instead of running COMMIT, until the worker is killed
 }
 
@@ -133,7 +133,7 @@ type JudgedState struct {
 	Transaction int64    `json:"transaction"`          // number of the last transaction, as the table CommitsTable says; -1: there is no such table, or it is empty
 	Others      int64    `json:"others"`               // rows in the table OthersTable; -1: there is no such table
 	Digest      string   `json:"digest,omitempty"`     // hash of all tables, as in Committed
-	Unwritable  string   `json:"unwritable,omitempty"` // error of the write that follows, or of reading the written row after the database was opened again
+	Unwritable  string   `json:"unwritable,omitempty"` // error of writing a row, or of reading this row after the database was opened again
 }
 
 func (j *Judge) check() error {

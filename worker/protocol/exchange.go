@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Exchange calls serve with a request as its input and returns the responses. The input stays
-// open until serve returns, because a worker gives up when its input ends.
+// Exchange calls the function "serve" with a request as its input and returns the responses. The
+// input stays open until "serve" returns, because a worker gives up when its input ends.
 func Exchange(req Request, serve func(io.Reader, io.Writer) error) (answers []Response, err error) {
 	line, err := json.Marshal(req)
 	if err != nil {
@@ -15,7 +15,7 @@ func Exchange(req Request, serve func(io.Reader, io.Writer) error) (answers []Re
 	}
 	in, lab := io.Pipe()
 	defer lab.Close()
-	go func() { _, _ = lab.Write(append(line, '\n')) }() // if Write fails, serve gets no request and returns an error
+	go func() { _, _ = lab.Write(append(line, '\n')) }() // if Write fails, "serve" gets no request and returns an error
 	var out bytes.Buffer
 	if err := serve(in, &out); err != nil {
 		return nil, err

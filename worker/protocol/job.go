@@ -141,8 +141,8 @@ func (g *Generate) check() error {
 	return checkTable(g.Table)
 }
 
-// Bench is a job that reads every row of a table. It verifies that the column hash is the SHA-256
-// of the bytes that the column rand encodes.
+// Bench is a job that reads every row of a table. It verifies that the column "hash" has the
+// SHA-256 of the bytes that the column "rand" encodes.
 type Bench struct {
 	Table    string `json:"table" jsonschema:"minLength=1"`
 	Pipeline bool   `json:"pipeline,omitempty"` // use all cores, if the pool has enough connections
@@ -159,7 +159,7 @@ type Benched struct {
 	First        []Mismatch `json:"first_mismatches,omitempty" jsonschema:"maxItems=10"` // the first ten mismatches
 }
 
-// Mismatch is a row in which the column hash is not the hash of the column rand.
+// Mismatch is a row in which the column "hash" does not have the hash of the column "rand".
 type Mismatch struct {
 	Row int64  `json:"row"` // number of the row in the order of reading, from 0
 	ID  string `json:"id"`
@@ -369,7 +369,7 @@ type DSN struct {
 // Opening is a database to open, with the statements to run when it is open.
 type Opening struct {
 	DSN     string   `json:"dsn"`               // the data source name, which is passed to the library unchanged
-	File    string   `json:"file,omitempty"`    // name of the file that the data source name means; "": a database in memory
+	File    string   `json:"file,omitempty"`    // name of the file that the data source name refers to; "" if it means a database in memory
 	Pragmas []string `json:"pragmas,omitempty"` // further pragmas to read
 	Init    []string `json:"init,omitempty"`    // statements to run on each connection before anything is read
 	Begin   string   `json:"begin,omitempty"`   // the statement that begins a transaction; "": the library's own call

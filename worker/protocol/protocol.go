@@ -172,7 +172,7 @@ type Response struct {
 
 // Sample has the figures that a worker reports about one phase. The lab checks them, and computes
 // from them the sample that it stores. A worker does not send values that the lab can compute from
-// others.
+// other values.
 type Sample struct {
 	Phase    string `json:"phase" jsonschema:"minLength=1"`
 	WallNS   int64  `json:"wall_ns" jsonschema:"minimum=1"`
@@ -216,8 +216,8 @@ type Sample struct {
 	// their transaction had failed. Different counts the events with another outcome than the
 	// recorded one: another number of rows read or affected, another last insert ID, another error,
 	// or an error in only one of the two. Unlocked counts, by recorded code, the events that failed
-	// because of a lock in the recording and succeeded in the replay. They say nothing about the
-	// database, so Different does not include them.
+	// because of a lock in the recording and succeeded in the replay. Such events say nothing about
+	// the database, so Different does not include them.
 	Skipped   int64        `json:"skipped,omitempty"`
 	Different int64        `json:"different,omitempty"`
 	Unlocked  []ErrorCount `json:"unlocked,omitempty"`

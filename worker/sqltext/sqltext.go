@@ -80,7 +80,7 @@ func Next(sql string) (n int, kind Kind) {
 		if at(1) == '>' && at(2) == '>' {
 			return 3, Operator
 		}
-		if at(1) == '>' { // old versions of SQLite find two tokens, and then refuse the statement
+		if at(1) == '>' { // old versions of SQLite read two tokens here, and then refuse the statement
 			return 2, Operator
 		}
 		return 1, Operator
@@ -233,8 +233,8 @@ func number(sql string) (n int, kind Kind) {
 	return n, kind
 }
 
-// until looks for the first occurrence of stop in sql[from:]. It returns the length of sql up to
-// the end of that occurrence, or the whole length of sql if there is none.
+// until looks for the first occurrence of the text "stop" in sql[from:]. It returns the length of
+// sql up to the end of that occurrence, or the whole length of sql if there is none.
 func until(sql string, from int, stop string) int {
 	if i := strings.Index(sql[from:], stop); i >= 0 {
 		return from + i + len(stop)
@@ -252,18 +252,19 @@ func inWord(c byte) bool {
 	return c == '_' || c == '$' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
 }
 
-// Named reports whether the token, without its quotes, is in list. It ignores case.
+// Named reports whether the token, without its quotes, is one of the names in the list. It ignores
+// case.
 func (t Token) Named(list ...string) bool {
 	return slices.ContainsFunc(list, func(name string) bool { return strings.EqualFold(name, t.Unquoted()) })
 }
 
-// Is reports whether the token is a word or operator in list. It ignores case.
+// Is reports whether the token is one of the words or operators in the list. It ignores case.
 func (t Token) Is(list ...string) bool {
 	return (t.Kind == Word || t.Kind == Operator) && t.Named(list...)
 }
 
-// Unquoted returns the content of a text or a name in quotes. Of two adjacent quotes in the content
-// it returns only one. Other tokens are returned unchanged.
+// Unquoted returns the content of a text or a name in quotes. A doubled quote in the content
+// becomes a single one. Other tokens are returned unchanged.
 func (t Token) Unquoted() string {
 	if t.Kind != Text && t.Kind != Name {
 		return t.Text

@@ -54,7 +54,7 @@ func (s *schema) anonymous(o object) string {
 			tok.Text = "x'" + strings.Repeat("00", (len(tok.Text)-3)/2) + "'"
 		case tok.Kind == sqltext.Name && tok.Text[0] == '"' && (defaults || (where || generated > 0 || check > 0 || o.kind == "index" && depth > 0) && !known[strings.ToLower(tok.Unquoted())]):
 			if before := preceding(list, i); defaults || before < 0 || !list[before].Is("AS") && !isPath(list, i, calls[i]) {
-				tok.Text = quoteText(s.replaced(t, tok.Unquoted())) // a text in double quotes, which SQLite accepts if no column has this name
+				tok.Text = quoteText(s.replaced(t, tok.Unquoted())) // SQLite takes a name in double quotes as a text if there is no column with this name
 			}
 		case tok.Kind == sqltext.Number && (check > 0 || where || defaults):
 			tok.Text = t.replacedNumber(tok.Text)
@@ -67,8 +67,8 @@ func (s *schema) anonymous(o object) string {
 // storageClasses lists the results of typeof.
 var storageClasses = []string{"null", "integer", "real", "text", "blob"}
 
-// calls are the words before the parentheses around a token, in lower case. The outermost call
-// is first.
+// calls are the words before the parentheses around a token, in lower case. The outermost call is
+// first. For example, in abs(round(x)) the calls of x are "abs" and "round".
 type calls []string
 
 func (c calls) innermost() string {
@@ -151,7 +151,8 @@ func textNames(list []token) map[int]bool {
 	return found
 }
 
-// arrowBefore reports whether a token is the right side of -> or ->>, a key of JSON.
+// arrowBefore reports whether a token is the right side of the operator -> or ->>. Such a token is
+// a key of JSON.
 func arrowBefore(list []token, at int) bool {
 	at = preceding(list, at)
 	return at > 0 && list[at].Is("->", "->>")
@@ -181,7 +182,7 @@ func (s *schema) known(of object) map[string]bool {
 		known[strings.ToLower(o.name)] = true
 		for i, list := 0, significant(o.sql); i < len(list); i++ {
 			if i > 0 && list[i-1].Is("AS") {
-				known[strings.ToLower(list[i].Unquoted())] = true // an alias
+				known[strings.ToLower(list[i].Unquoted())] = true // the name is an alias
 			}
 		}
 	}
@@ -226,9 +227,10 @@ func (s *schema) replaced(t *table, text string) string {
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// replacedNumber returns the replacement of a number of the schema. If the rows of t have a replacement
-// for the number, it returns that. Other numbers of 1000 or more are rounded to one digit, so that a
-// bound divides the imitation's rows in about the same proportion as the database's.
+// replacedNumber returns the replacement of a number of the schema. If the rows of t have a
+// replacement for the number, it returns that. Other numbers of 1000 or more are rounded to one
+// digit. So a comparison with the number selects about the same part of the rows in the imitation
+// as in the database.
 func (t *table) replacedNumber(text string) string {
 	if t != nil {
 		if name, ok := t.named("i" + text); ok {
@@ -239,7 +241,7 @@ func (t *table) replacedNumber(text string) string {
 	if err == nil && x < 1000 && len(text) <= 4 {
 		return text
 	}
-	if err != nil || math.IsInf(x, 0) { // a number such as 0x7fff or 1_000
+	if err != nil || math.IsInf(x, 0) { // the number has another form, such as 0x7fff or 1_000
 		return "1" + strings.Repeat("0", len(text)-1)
 	}
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'e', 0, 64), 64)

@@ -42,7 +42,7 @@ func (s *Size) Near() bool { return near(float64(s.Bytes[0]), float64(s.Bytes[1]
 // Compared is one query on the database and on its imitation.
 type Compared struct {
 	Query *Query
-	Plan  [2]string // plan in the database, and in the imitation
+	Plan  [2]string // SQLite's plan of the query: in the database, and in the imitation
 	Rows  [2]float64
 	Time  [2]time.Duration // median time of an execution, by this process's SQLite
 
@@ -69,17 +69,17 @@ func near(x, y, little float64) bool { return max(x, y) <= 2*min(x, y) || math.A
 // Near reports whether the plan is the same and the rows and the time are near.
 func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTime() }
 
-// NearSize is the greatest difference between the sizes of an imitation and its database that still
-// counts as near, as a fraction of the database's size.
+// NearSize is how much the size of an imitation may differ from the size of its database and still
+// count as near. It is a fraction of the database's size.
 const NearSize = 0.1
 
-// Compare loads the workload, at the full scale, into a database next to the copy, and runs its queries on
-// both. It also tries the CHECK constraints, the triggers and the phases that insert. If any of them fail, it
-// changes the workload's YAML to leave them out. If a VACUUM brings the imitation's size nearer to that of
-// the database, Compare adds a VACUUM to the YAML.
+// Compare loads the workload, at the full scale, into a database next to the copy, and runs its
+// queries on both. It also tries the CHECK constraints, the triggers and the phases that insert. If
+// any of them fail, it changes the workload's YAML to leave them out. If a VACUUM brings the
+// imitation's size nearer to that of the database, Compare adds a VACUUM to the YAML.
 //
-// resolved is the workload's plan. The parameter "keep" is a path to which the imitation is copied. No file
-// may exist there yet. If "keep" is "", there is no copy.
+// The parameter "resolved" is the workload's plan. The parameter "keep" is a path to which the
+// imitation is copied. No file may exist there yet. If "keep" is "", there is no copy.
 func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string, tell func(what string)) (*Comparison, error) {
 	dir, err := os.MkdirTemp(w.source.dir, "imitation-")
 	if err != nil {
@@ -157,7 +157,7 @@ func (w *Workload) pack(ctx context.Context, db *sql.DB) (int64, error) {
 	return packed, w.write(ctx)
 }
 
-// compare runs a query on the database and on its imitation. l has loaded the imitation.
+// compare runs a query on the database and on its imitation. The loader l has loaded the imitation.
 func (w *Workload) compare(ctx context.Context, l *loader, q *Query) (c Compared, err error) {
 	c.Query = q
 	database := w.source.copy.DB()

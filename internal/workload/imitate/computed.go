@@ -16,10 +16,11 @@ type part struct {
 	number    int     // index of the part in the key, from 0
 }
 
-// condition returns two conditions of the form "t.a = :a AND t.b = (:a * 2) AND …" for the key of an index.
-// The result named "where" uses the names of the workload, and the result named "original" uses the names of
-// the database. condition also returns the parameters. From these, SQLite computes generated columns and
-// expressions in the same way as for rows.
+// condition returns two conditions of the form "t.a = :a AND t.b = (:a * 2) AND …" for the key of
+// an index. The result named "where" uses the names of the workload, and the result named
+// "original" uses the names of the database. The result named "args" has the parameters. From the
+// parameters, SQLite computes generated columns and expressions in the same way as it does for
+// rows.
 func (b *builder) condition(t *table, x *index) (where, original string, args []arg, err error) {
 	sql := [2]string{t.sql, t.sql} // the SQL of the table in the workload and in the database
 	of := [2]string{x.sql, x.sql}  // the SQL of the index in the workload and in the database
@@ -81,7 +82,7 @@ func (c *computed) of(list []token) (string, error) {
 			continue
 		}
 		if next := following(list, i); next < len(list) && list[next].Text == "(" {
-			continue // the name of a function
+			continue // the token is the name of a function
 		}
 		if last := preceding(list, i); last >= 0 && list[last].Is("AS", "COLLATE") {
 			continue

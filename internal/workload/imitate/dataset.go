@@ -18,7 +18,7 @@ type dataSet struct {
 	columns []generated
 }
 
-// generated is a column of a data set, as the workload language writes it.
+// generated is a column of a data set, as it is written in the workload language.
 type generated struct {
 	name   string
 	kind   string
@@ -84,8 +84,8 @@ func (b *builder) newSet(name, table, count string) *dataSet {
 	return d
 }
 
-// parentsFirst sorts tables so that each comes after the tables to which its foreign keys refer, except
-// within cycles.
+// parentsFirst sorts tables so that each table comes after the tables to which its foreign keys
+// refer. This is not possible for foreign keys that form a cycle.
 func parentsFirst(tables []*table) []*table {
 	var list []*table
 	var visit func(t *table)

@@ -30,9 +30,9 @@ type objectStats struct {
 	members map[string]*member
 }
 
-// member is a member of objects.
+// member has statistics of the values of a member, such as "name", in several objects.
 type member struct {
-	column  *column // the values that are neither objects nor arrays; false and true are 0 and 1
+	column  *column // the values that are neither objects nor arrays; false and true are counted as 0 and 1
 	bools   int64
 	arrays  classStats // lengths of arrays, in bytes
 	items   []*member  // the first items of arrays
@@ -87,7 +87,7 @@ func (s *objectStats) add(o map[string]any, depth int) {
 	}
 	s.n++
 	for _, m := range s.members {
-		if m.column.stats.rows < s.n { // the object lacks this member
+		if m.column.stats.rows < s.n { // this object lacks the member
 			m.column.stats.add(nil)
 		}
 	}
@@ -239,8 +239,9 @@ func (w *documentWriter) member(name string, m *member, all int64) {
 	}
 }
 
-// within notes that the values written next are in the member m, which is an object or array in n of
-// the objects that contain it. The returned function must be called after the last of these values.
+// within notes that the values written next are inside the member m. In the database, n of the
+// objects that can have this member have an object or array there. The returned function must be
+// called after the last of these values.
 func (w *documentWriter) within(m *member, n int64) func() {
 	before := w.present
 	w.present *= float64(n) / float64(m.column.stats.rows)
@@ -275,7 +276,8 @@ func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g gener
 	st := &c.stats
 	class := slices.MaxFunc(st.present(), func(x, y int) int { return cmp.Compare(st.class[x].n, st.class[y].n) })
 	if class == reals && st.class[reals].fraction {
-		// Formats have no real numbers: the digits after the point are random.
+		// A format cannot contain real numbers. So only the part before the point has the column's
+		// distribution; the digits after the point are random.
 		whole := make([]int64, 0, intervals+1)
 		for _, x := range quantiles(st.class[reals].real.sample, intervals) {
 			whole = append(whole, int64(max(-1e18, min(1e18, x))))
@@ -305,7 +307,7 @@ func (s *schema) keysOfJSON() (keys map[string]bool, items int) {
 				continue
 			}
 			path := t.Unquoted()
-			if !strings.HasPrefix(path, "$") { // a key on the right side of ->
+			if !strings.HasPrefix(path, "$") { // the text is a key on the right side of ->
 				keys[path] = true
 				continue
 			}

@@ -32,8 +32,9 @@ func (q *Query) sampled() [][]any {
 	return list
 }
 
-// values returns parameters for executions of a query: one list for each of the first rows of a data set, but
-// at most probes lists. The parameter "reads" is the name of the data set.
+// values returns lists of parameters for executions of a query: one list for each of the first rows
+// of a data set. There are at most as many lists as the constant "probes" says. The parameter
+// "reads" is the name of the data set.
 func (l *loader) values(reads string, q *Query) ([][]any, error) {
 	var columns []string
 	for _, a := range q.args {
@@ -50,10 +51,10 @@ func (l *loader) values(reads string, q *Query) ([][]any, error) {
 	return list, nil
 }
 
-// run returns SQLite's plan for a query, and how many rows the query returns on average for the parameters
-// in values.
+// run returns SQLite's plan for a query, and how many rows the query returns on average for the
+// lists of parameters in "values".
 func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any) (string, float64, error) {
-	st, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // closed below; it does not see that in a closure
+	st, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // closed below; the linter does not see that in a closure
 	if err != nil {
 		return "", 0, err
 	}

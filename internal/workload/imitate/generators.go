@@ -46,7 +46,7 @@ func (t *table) serial(low, step int64, more bool) generated {
 	return generated{kind: "serial", value: first, also: []string{fmt.Sprintf("step: %d", step)}}
 }
 
-// share(part, of) returns 1000 * part / of, rounded, or 0 if of is 0.
+// share returns 1000 * part / of, rounded. It returns 0 if the parameter "of" is 0.
 func share(part, of int64) int64 {
 	if of == 0 {
 		return 0

@@ -204,8 +204,8 @@ func (b *builder) scaled(rows int64) int64 {
 	if rows < small && b.share < 1 {
 		return rows
 	}
-	// The number is rounded up, as at the quick scale, so that a table has all rows to which
-	// others refer.
+	// The number is rounded up, and the quick scale also rounds up. So a table has all rows to
+	// which other tables refer.
 	n := int64(math.Ceil(float64(rows)*b.share - 1e-6))
 	if b.share < 1 {
 		n = max(n, small)
@@ -213,7 +213,8 @@ func (b *builder) scaled(rows int64) int64 {
 	return n
 }
 
-// texts decides into which tables rows are inserted, and which columns are made of words.
+// texts decides into which tables rows are inserted, and which columns have texts that consist of
+// words.
 func (b *builder) texts() {
 	s := b.schema
 	for _, t := range s.tables {

@@ -93,7 +93,7 @@ func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, chec
 		if err != nil || why == nil {
 			return err
 		}
-		// All phases are tried again, because others may need the rows of the failed phase.
+		// All phases are tried again, because other phases may need the rows of the failed phase.
 		w.builder.closed[table] = fmt.Sprintf("they fail: %v", why)
 		if err := w.write(ctx); err != nil {
 			return err

@@ -74,7 +74,7 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	case st.ascends() && !more:
 		return at(number, generated{kind: "serial", value: "0", also: []string{fmt.Sprintf("step: %d", min(values, parents)), fmt.Sprintf("every: %d", t.rows)}})
 	case !more && float64(values) > 0.95*float64(parents) && repeats*float64(t.rows)+0.5 < float64(t.rows)/float64(parents):
-		// Each parent has about as many rows as any other.
+		// All parents have about the same number of rows that refer to them.
 		return at(number, generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)})
 	case len(f.columns) > 1 && skew != nil:
 		return at(number, generated{kind: "zipf", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set), also: skew})
@@ -107,7 +107,7 @@ func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + b.numbers[d.name]}}
 	}
 	next := generated{kind: "serial", value: "0"}
-	if c.foreign != nil && b.pickable(c) { // picks the values that follow the already inserted ones
+	if c.foreign != nil && b.pickable(c) { // pick the values after those that are already inserted
 		next = generated{kind: "serial", value: fmt.Sprint(x.run(t.rows)), also: []string{"step: $" + t.set, "every: $" + b.inserts}}
 	}
 	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}
@@ -195,8 +195,9 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	return d.name + ".value"
 }
 
-// Rows that are equal in all columns of the index except the last form a group. run returns the average
-// number of rows in a group, rounded up. The parameter "rows" is the number of all rows.
+// run returns the average number of rows in a group, rounded up. A group consists of the rows that
+// are equal in all columns of the index except the last. The parameter "rows" is the number of all
+// rows.
 func (x *index) run(rows int64) int64 {
 	groups := max(1, x.different(len(x.columns)-2))
 	return (rows + groups - 1) / groups

@@ -23,7 +23,7 @@ type moment struct {
 var momentText = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:([ T])(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z| \+0000 UTC|[-+]\d\d:\d\d)?)?$`)
 
 func momentOf(text string) (m moment, ok bool) {
-	if len(text) < 10 || text[4] != '-' { // most texts
+	if len(text) < 10 || text[4] != '-' { // this quick check excludes most texts
 		return m, false
 	}
 	parts := momentText.FindStringSubmatch(text)
@@ -57,7 +57,7 @@ func (m moment) month() moment {
 // momentStats has statistics of a column's texts. It ignores all texts after the first that is not
 // a moment of the same form as the texts before.
 type momentStats struct {
-	form moment // form of the texts: clock and zone are those of all texts, and fraction is the longest one; the field at is not used
+	form moment // form of the texts: its fields "clock" and "zone" are those of all texts, its field "fraction" is the longest fraction, and its field "at" is not used
 	classStats
 }
 
@@ -133,9 +133,9 @@ func (s *momentStats) written(at generated, help func(suffix string, g generated
 	return generated{kind: "format", value: yamlText(format + s.form.zone), also: []string{"of: [" + of + "]"}}
 }
 
-// anonymousMoments returns times with about the same range and distribution as the times in list. The
-// returned times are rounded, or moved if they are too near each other for rounding. If b.keep is true, they
-// are unchanged.
+// anonymousMoments returns times with about the same range and distribution as the times in "list".
+// The returned times are rounded, or moved if they are too near each other for rounding. If b.keep
+// is true, they are unchanged.
 func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 	list = slices.Clone(list)
 	if b.keep {

@@ -89,9 +89,10 @@ func (b *builder) realNumbers(t *table, c *column, s *classStats) generated {
 	return g
 }
 
-// anonymousInts returns integers with about the same range and distribution as the integers in list, which
-// must be in ascending order. It rounds them, or moves all of them if they are too near each other for
-// rounding. If b.keep is true or all numbers are below 1000, it returns them unchanged.
+// anonymousInts returns integers with about the same range and distribution as the integers in
+// "list", which must be in ascending order. It rounds them, or moves all of them if they are too
+// near each other for rounding. If b.keep is true or all numbers are below 1000, it returns them
+// unchanged.
 func (b *builder) anonymousInts(list []int64) []int64 {
 	list = slices.Clone(list)
 	low, high := list[0], list[len(list)-1]
@@ -124,7 +125,8 @@ func (b *builder) anonymousInts(list []int64) []int64 {
 	return list
 }
 
-// anonymousReals returns rounded numbers with about the same range and distribution as the numbers in list.
+// anonymousReals returns rounded numbers with about the same range and distribution as the numbers
+// in "list".
 func anonymousReals(list []float64) []float64 {
 	list = slices.Clone(list)
 	spread := list[len(list)-1] - list[0]

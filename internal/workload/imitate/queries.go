@@ -136,7 +136,7 @@ func (b *builder) read(t *table, x *index) (*Query, error) {
 	q := &Query{table: t, args: args, columns: types, weight: t.rows}
 	begin := "SELECT " + strings.Join(expressions, ", ") + " FROM " + driver.Quote(t.name) + " AS t WHERE "
 	end := ""
-	if !x.unique || !x.whole { // an index of an expression is not unique in the workload
+	if !x.unique || !x.whole { // the query may return several rows; in the workload, an index with expressions is not unique
 		if t.rowid != "" {
 			end = " ORDER BY t." + t.rowid
 		}
@@ -146,7 +146,7 @@ func (b *builder) read(t *table, x *index) (*Query, error) {
 	if x.partial != "" {
 		anonymous := x.partial
 		if !b.keep {
-			// The condition is passed as a view, because the method anonymous treats a view like
+			// The condition is passed as a view, because the method "anonymous" treats a view like
 			// the condition of an index.
 			o := object{kind: "view", table: t.name, sql: x.partial}
 			anonymous = b.schema.anonymous(o)

@@ -264,7 +264,7 @@ func (t *table) scan(ctx context.Context, db *sql.DB, tell func(rows int64)) err
 			tell(t.rows)
 		}
 		if slot := t.sample.slot(probes); slot != nil {
-			*slot = slices.Clone(values) // Scan has copied the blobs
+			*slot = slices.Clone(values) // copying the slice is enough, because Scan has already copied the blobs
 		}
 		return nil
 	})

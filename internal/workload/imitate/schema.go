@@ -28,12 +28,12 @@ type table struct {
 	foreign   []*foreign
 	rows      int64
 	content   *table // for a full-text index: the table whose rows it indexes
-	contents  string // for a full-text index: the value of its option content; "''" if the value is empty, "" if there is no option
+	contents  string // for a full-text index: the value of its option "content"; "''" if the value is empty, "" if the index does not have this option
 	whole     bool   // the workload inserts the table's rows; if false, SQLite writes them
 	set       string // name of the table's data set
 	sample    reservoir[[]any]
 	composite *index         // the unique index of several columns that generated rows satisfy
-	siblings  []*column      // the last columns of unique indexes that differ from composite only in the last column
+	siblings  []*column      // the last columns of those unique indexes that differ from the index "composite" only in the last column
 	violated  map[int]string // reason why the workload lacks a CHECK constraint, by the constraint's number
 	packed    bool           // the table's pages are full, as after insertion in the order of the key
 }
@@ -58,14 +58,14 @@ type index struct {
 	object
 	origin  string // c: CREATE INDEX; u: UNIQUE; pk: PRIMARY KEY
 	unique  bool
-	partial string // the condition of a partial index, as in the database
+	partial string // the condition of a partial index, as it is written in the database
 	columns []*column
 	whole   bool // the index has no expressions
 	parts   []part
 	groups  []distinct // distinct values of the first column, of the first two columns, …
-	changes []int64    // for each element of groups: number of rows whose values in these columns differ from those of the row before
-	last    []uint64   // the hashes of groups for the row before
-	sibling bool       // generated rows satisfy this index, because they satisfy the index in the field composite of the table
+	changes []int64    // for each element of the field "groups": number of rows whose values in these columns differ from those of the row before
+	last    []uint64   // for each element of groups: the hash of the values of these columns in the row before
+	sibling bool       // generated rows satisfy this index, because they satisfy the index in the table's field "composite"
 	loose   string     // why the workload has the index without UNIQUE, or ""
 }
 
@@ -232,7 +232,7 @@ func (t *table) read(ctx context.Context, db *sql.DB) error {
 		t.options(tokens)
 	}
 	if t.virtual != "" && shadows[t.virtual] == nil {
-		return nil // this SQLite may not have the module
+		return nil // the SQLite that reads the database may not have the module
 	}
 	if err := db.QueryRowContext(ctx, `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?`, t.name).Scan(&t.noRowid); err != nil {
 		return err
@@ -318,7 +318,7 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 		err := all(ctx, db, `SELECT name FROM pragma_index_info(?) ORDER BY seqno`, []any{x.name}, []any{&of}, func() error {
 			c := t.column(of.String)
 			x.parts = append(x.parts, part{c, of.String, len(x.parts)})
-			if !of.Valid || c == nil { // an expression, the rowid or a generated column
+			if !of.Valid || c == nil { // this part of the key is an expression, the rowid or a generated column
 				x.whole = false
 				return nil
 			}
@@ -343,7 +343,7 @@ var origins = []string{"pk", "u", "c"}
 // compose sets t.composite, the unique index of several columns that generated rows satisfy, and
 // t.siblings.
 func (t *table) compose() {
-	byOrigin := slices.Clone(t.indexes) // the primary key first, then constraints
+	byOrigin := slices.Clone(t.indexes) // sorted by origin: the primary key, constraints, other indexes
 	slices.SortStableFunc(byOrigin, func(x, y *index) int {
 		return slices.Index(origins, x.origin) - slices.Index(origins, y.origin)
 	})

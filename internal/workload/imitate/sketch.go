@@ -52,7 +52,7 @@ const most = 4096
 type distinct struct {
 	n       int64
 	counts  map[uint64]int64
-	log     *[4096]uint8 // nil, like squares, while values are counted one by one
+	log     *[4096]uint8 // nil while values are counted one by one, like the field "squares"
 	squares *[8192]int64
 }
 
@@ -135,9 +135,9 @@ func (d *distinct) choices() int64 {
 	return n
 }
 
-// skewed returns the option skew of a generator, which is the exponent of a Zipf distribution over n values.
-// With this exponent, two random values are equal with the probability p. If p is about the probability of a
-// uniform distribution, skewed returns nil.
+// skewed returns the option "skew" of a generator, which is the exponent of a Zipf distribution
+// over n values. With this exponent, two random values are equal with the probability p. If p is
+// about the probability of a uniform distribution, skewed returns nil.
 func skewed(n int64, p float64) []string {
 	if n < 2 || p < 1.1/float64(n) {
 		return nil
@@ -174,7 +174,7 @@ func scramble(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// hashBytes is FNV-1a, scrambled.
+// hashBytes returns the FNV-1a hash of the bytes, scrambled by the function "scramble".
 func hashBytes[T ~string | ~[]byte](b T) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(b) {

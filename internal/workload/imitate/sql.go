@@ -41,8 +41,9 @@ func following(list []token, at int) int {
 }
 
 // beginning returns the index at which a constraint begins. The parameter "at" is the index of the
-// constraint's keyword. A constraint that has a name begins with the name. comma is the index of the comma
-// before the constraint. If there is no comma, comma is equal to begin.
+// constraint's keyword. A constraint that has a name begins with the name. The result "comma" is
+// the index of the comma before the constraint. If there is no comma, it is equal to the result
+// "begin".
 func beginning(list []token, at int) (begin, comma int) {
 	begin = at
 	if name := preceding(list, at); name > 0 && list[name].Text != "," {
@@ -56,7 +57,8 @@ func beginning(list []token, at int) (begin, comma int) {
 	return begin, begin
 }
 
-// outer returns an iterator over the tokens that are not in parentheses, with their indexes in list.
+// outer returns an iterator over the tokens that are not in parentheses, with their indexes in the
+// list.
 func outer(list []token) iter.Seq2[int, token] {
 	return func(yield func(int, token) bool) {
 		depth := 0

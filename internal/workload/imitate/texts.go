@@ -127,8 +127,9 @@ func lessLengths(s *classStats, less int64) string {
 	}
 	bounds := quantiles(s.numbers.sample, intervals)
 	bounds[0] = s.low
-	// All lengths within an interval are equally likely. In the last interval they would be too
-	// long on average if only a few texts are very long.
+	// In the generated texts, all lengths within an interval are equally likely. If only a few
+	// texts of the database are very long, the lengths in the last interval would be too great on
+	// average. So the last bound is changed until the mean of all lengths is right.
 	m := len(bounds) - 1
 	mean := 0.0
 	for i := range m {

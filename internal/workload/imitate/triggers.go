@@ -29,7 +29,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if together == nil || l.without(ctx, d, own) != nil { // inserting the rows does not fail, or it fails without the triggers, too
+		if together == nil || l.without(ctx, d, own) != nil { // the rows can be inserted with the triggers, or cannot be inserted even without them
 			continue
 		}
 		found = true
@@ -55,7 +55,8 @@ func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object
 	return l.undone(ctx, triggers, func(tx *sql.Tx) error { return l.rows(ctx, tx, d, 0, min(triedRows, d.Total)) })
 }
 
-// undone drops triggers, calls work, and rolls everything back. It returns the error of work.
+// undone drops triggers, calls the function "work", and rolls everything back. It returns the error
+// of "work".
 func (l *loader) undone(ctx context.Context, triggers []object, work func(*sql.Tx) error) (err error) {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -90,7 +91,8 @@ func (b *builder) fails(trigger object, why error) {
 }
 
 // filled returns a trigger of the workload that inserts into t when a phase inserts rows into
-// another table, such as a trigger that writes a log. found is false if there is no such trigger.
+// another table, such as a trigger that writes a log. The result "found" is false if there is no
+// such trigger.
 func (b *builder) filled(t *table) (trigger object, found bool) {
 	for _, o := range b.schema.objects {
 		of := b.schema.table(o.table)

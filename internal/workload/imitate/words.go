@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// Answer says how like a database its imitation is.
+// Answer says how similar an imitation is to its database.
 type Answer struct {
 	Database   string // path of the database
 	File       string // file of the workload; "" if there is none
@@ -22,7 +22,7 @@ type Answer struct {
 	Measure    string // command that measures the workload at the scale "quick"; "" without a file
 	Full       string // flag of this command for the scale "full"
 	Workload   *Workload
-	Comparison *Comparison // comparison of the two; nil if they were not compared
+	Comparison *Comparison // comparison of the imitation with the database; nil if they were not compared
 	Source     *Source
 }
 

@@ -76,7 +76,7 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 func (b *builder) needs() []string {
 	var sql strings.Builder
 	for _, t := range b.schema.tables {
-		if shadows[t.virtual] != nil { // virtual tables of other modules are left out
+		if shadows[t.virtual] != nil { // only virtual tables of known modules are in the workload
 			sql.WriteString(t.sql + ";\n")
 		}
 	}

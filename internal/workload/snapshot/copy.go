@@ -24,8 +24,8 @@ type busyError string
 
 func (e busyError) Error() string { return string(e) }
 
-// Copying is attempted for about 6 seconds. Each pause between attempts is longer than the
-// previous one by the constant pause.
+// Copying is attempted for about 6 seconds. Each pause between attempts is longer than the previous
+// one by the constant "pause".
 const (
 	attempts = 13
 	pause    = 80 * time.Millisecond
@@ -62,7 +62,7 @@ func Check(path string) error {
 
 // head returns the first n bytes of a file, or the whole file if it is shorter.
 func head(path string, n int) ([]byte, error) {
-	f, err := directory.OpenRegular(path) // a pipe with the name of a log would block
+	f, err := directory.OpenRegular(path) // opening a named pipe that has the log's name would wait forever
 	if err != nil {
 		return nil, directory.Reason(err)
 	}
@@ -216,7 +216,7 @@ func used(f *os.File) (int64, error) {
 	if page == 1 {
 		page = 65536
 	}
-	if pages == 0 || !bytes.Equal(head[24:28], head[92:96]) { // an old SQLite wrote the file, so the number of pages in its header may be wrong
+	if pages == 0 || !bytes.Equal(head[24:28], head[92:96]) { // an old version of SQLite wrote the file, so the number of pages in its header may be wrong
 		return fi.Size(), nil
 	}
 	return min(fi.Size(), page*pages), nil
@@ -257,9 +257,9 @@ func fits(path, dir string) error {
 	return nil
 }
 
-// Write copies everything from a reader into a new file, and returns the SHA-256 of the contents. The
-// parameter "to" is the path of the file. If sync is true, the contents are on the disk when Write returns. If
-// Write fails, it leaves no file that it has created.
+// Write copies everything from a reader into a new file, and returns the SHA-256 of the contents.
+// The parameter "to" is the path of the file. If the parameter "sync" is true, the contents are on
+// the disk when Write returns. If Write fails, it leaves no file that it has created.
 func Write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

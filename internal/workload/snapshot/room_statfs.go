@@ -11,5 +11,5 @@ func room(dir string) int64 {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return -1
 	}
-	return int64(s.Bavail) * int64(s.Bsize) //nolint:unconvert // it is another type on other systems
+	return int64(s.Bavail) * int64(s.Bsize) //nolint:unconvert // the type of these fields differs between systems
 }

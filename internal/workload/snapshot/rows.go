@@ -37,7 +37,7 @@ var rowsTime = time.Minute
 // may be private.
 func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
 	public := func(err error) error {
-		number := "" // the result code, which the library appends to its message
+		number := "" // number is the result code, which the library appends to its message
 		if e, ok := errors.AsType[*sqlite.Error](err); ok {
 			number = strconv.Itoa(e.Code())
 		}
@@ -60,7 +60,7 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 	defer func() { _, _ = sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, before) }()
 	lists, err := rowsOn(ctx, conn, query, columns, public)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		s.stopped = true // the library has closed the connection
+		s.stopped = true // the library has closed the connection, so it cannot be used again
 		err = fmt.Errorf("it did not end within %v: end it with a LIMIT, or choose rows by an index", rowsTime)
 	}
 	return lists, err

@@ -34,7 +34,7 @@ type Snapshot struct {
 	Schema   []string // the statements that create the tables, indexes, views and triggers
 
 	path    string        // path of the original
-	before  []fs.FileInfo // file information of the original's files when Take was called, in the order of suffixes
+	before  []fs.FileInfo // file information of the original's files when Take was called, in the order of the list "suffixes"
 	file    *os.File
 	db      *sql.DB // has one connection, which stays open after the copy's directory is removed
 	stopped bool    // a query of [Snapshot.Rows] exceeded its time limit
@@ -93,8 +93,8 @@ func (s *Snapshot) Written() []string {
 	return list
 }
 
-// files returns the file information of a database's files, in the order of suffixes. Elements
-// for missing files are nil.
+// files returns the file information of a database's files, in the order of the list "suffixes".
+// Elements for missing files are nil.
 func files(path string) []fs.FileInfo {
 	list := make([]fs.FileInfo, len(suffixes))
 	for i, suffix := range suffixes {
@@ -208,8 +208,8 @@ func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer conn.Close()
-	// This is the only connection, and it stays open. Queries of a workload must not attach
-	// other files.
+	// Queries of a workload must not attach other files. It is enough to set this limit once,
+	// because this is the only connection, and it stays open.
 	if _, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_ATTACHED, 0); err != nil {
 		return err
 	}
@@ -249,10 +249,11 @@ func (s *Snapshot) Close() error {
 	return errors.Join(errs...)
 }
 
-// Copy copies the snapshot for one trial. If share is true and the file system can do it, the copy shares the
-// snapshot's blocks. Then the first write to each block takes longer. If sync is true, a copy that shares no
-// blocks is on the disk when Copy returns. Copy computes the SHA-256 of the copied bytes, and returns an
-// error if the snapshot has changed since it was taken.
+// Copy copies the snapshot for one trial. If the parameter "share" is true and the file system can
+// do it, the copy shares the snapshot's blocks. Then the first write to each block takes longer. If
+// the parameter "sync" is true, a copy that shares no blocks is on the disk when Copy returns. Copy
+// computes the SHA-256 of the copied bytes, and returns an error if the snapshot has changed since
+// it was taken.
 func (s *Snapshot) Copy(ctx context.Context, path string, share, sync bool) error {
 	sum := ""
 	var err error

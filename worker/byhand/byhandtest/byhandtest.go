@@ -97,7 +97,7 @@ func serve(t *testing.T, req protocol.Request, run func(io.Reader, io.Writer) er
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Clears the numbers in the header that depend on the number of transactions: the change
+	// Clear the numbers in the header that depend on the number of transactions: the change
 	// counter, the schema cookie, and the change counter for which the version number is valid. See
 	// https://www.sqlite.org/fileformat2.html#the_database_header
 	for _, at := range []int{24, 40, 92} {

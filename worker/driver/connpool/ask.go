@@ -50,8 +50,8 @@ type Stepped[T ~int] interface {
 }
 
 // AskStepped implements [Asker.Ask] with s, a statement prepared from q.SQL, and finalizes s. It
-// reads each column by the library's call for the type of the value, as the library's users do.
-// wrap adds the result code to an error.
+// reads each column by the library's call for the type of the value, as the library's users do. The
+// function "wrap" adds the result code to an error.
 func AskStepped[T ~int](c driver.Result, s Stepped[T], q driver.Question, visit func(row []any) error, wrap func(error) error) (r driver.Reply, err error) {
 	defer func() {
 		if ferr := s.Finalize(); err == nil {
@@ -109,7 +109,7 @@ func bindAny[T ~int](s Stepped[T], param int, v any) error {
 }
 
 func column[T ~int](s Stepped[T], i int) any {
-	switch driver.Type(s.ColumnType(i)) { // the codes equal the types: see AnyKind
+	switch driver.Type(s.ColumnType(i)) { // SQLite's type codes equal the constants of driver.Type: see AnyKind
 	case driver.Int:
 		return s.ColumnInt64(i)
 	case driver.Real:

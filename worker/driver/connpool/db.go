@@ -20,9 +20,9 @@ type Conn interface {
 	// Number returns the connection's number in its pool, which counts from 0.
 	Number() int
 
-	// Guard makes the end of ctx interrupt the connection until release is called. After that, ctx
-	// may still interrupt it, but only until the next call of Guard, or until the connection is
-	// returned to the pool. Guard does nothing if ctx cannot end.
+	// Guard makes the end of ctx interrupt the connection until the function "release" is called.
+	// After that, ctx may still interrupt it, but only until the next call of Guard, or until the
+	// connection is returned to the pool. Guard does nothing if ctx cannot end.
 	Guard(ctx context.Context) (release func())
 
 	// Script runs the statements of sql in order, and discards rows. A long script arrives in
@@ -69,8 +69,8 @@ type Pool interface {
 	Waited() (callers int64, total time.Duration)
 }
 
-// New returns a database that lends the connections of pool. The parameter "size" is the number of
-// these connections, and begin is the SQL statement that begins a transaction.
+// New returns a database that lends the connections of the parameter "pool". The parameter "size"
+// is the number of these connections, and "begin" is the SQL statement that begins a transaction.
 func New(pool Pool, size int, begin string) driver.WaitCounter {
 	d := &db{pool, begin, make([]session, size)}
 	for i := range d.sessions {

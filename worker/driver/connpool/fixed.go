@@ -36,7 +36,7 @@ type Fixed struct {
 }
 
 // Open returns a database with a [Fixed] pool of s.PoolSize() connections. It opens each connection
-// with the function open, and then calls [Apply] on it.
+// with the function "open", and then calls [Apply] on it.
 func Open(ctx context.Context, s driver.Settings, open func(number int) (ClosingConn, error)) (driver.DB, error) {
 	p, err := NewFixed(ctx, s.PoolSize(), func(number int) (ClosingConn, error) {
 		c, err := open(number)
@@ -135,7 +135,7 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 		if i := slices.Index(p.waiting, given); i >= 0 {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
 		} else {
-			p.put(<-given) // the connection arrived while ctx ended
+			p.put(<-given) // ctx ended, but a caller has just given us a connection: return it
 		}
 	}
 	p.spare = append(p.spare, given)

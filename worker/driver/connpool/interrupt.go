@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// between is the pause between two calls of the function interrupt. A call takes much less time,
-// and a person does not notice such a pause.
+// between is the pause between two calls of the function "interrupt". A call takes much less time
+// than the pause, and the pause is too short for a person to notice.
 const between = time.Millisecond
 
 // Interrupt implements [Conn.Guard] for a library that can interrupt a connection, but does not use
-// contexts. After the end of ctx, it calls interrupt again and again until release is called,
-// because SQLite forgets an interrupt while no statement runs. It costs nothing if ctx cannot end.
+// contexts. After the end of ctx, it calls the function "interrupt" again and again until "release"
+// is called, because SQLite forgets an interrupt while no statement runs. It costs nothing if ctx
+// cannot end.
 func Interrupt(ctx context.Context, interrupt func()) (release func()) {
 	if ctx.Done() == nil {
 		return func() {}

@@ -11,7 +11,7 @@ import (
 // connection to the library.
 type Queue struct {
 	size    int64
-	present atomic.Int64 // callers that wait for a connection, or have one
+	present atomic.Int64 // callers that wait for a connection or have one
 	callers atomic.Int64 // callers that had to wait so far
 	waited  atomic.Int64 // time that they waited, in ns
 }
@@ -30,7 +30,7 @@ func (q *Queue) Enter() (began time.Time) {
 }
 
 // Leave counts the wait of a caller. The parameter "began" is the result of Enter for this caller,
-// and got is false if the caller gets no connection.
+// and "got" is false if the caller gets no connection.
 func (q *Queue) Leave(began time.Time, got bool) {
 	if !got {
 		q.present.Add(-1)
@@ -41,9 +41,9 @@ func (q *Queue) Leave(began time.Time, got bool) {
 	}
 }
 
-// Return counts a connection that is returned. It must be called before the library's own call
-// that returns the connection. Otherwise a caller of Enter between these two calls would count as
-// waiting, although a connection is free.
+// Return counts a connection that is returned. It must be called before the library's own call that
+// returns the connection. Otherwise a call of Enter between these two calls would count as a wait,
+// although a connection is free.
 func (q *Queue) Return() { q.present.Add(-1) }
 
 // Waited implements [driver.WaitCounter].

@@ -67,7 +67,8 @@ func columns(types ...driver.Type) []driver.ColumnType {
 }
 
 // unpack returns a row's values from their cells. It copies only Blobs. It returns an error if the
-// row has another number of columns than types, or NULL in a column that cannot be NULL.
+// row has another number of columns than the parameter "types", or NULL in a column that cannot be
+// NULL.
 func unpack(row driver.Row, types []driver.ColumnType) ([]any, error) {
 	if len(row) != len(types) {
 		return nil, fmt.Errorf("row of %d columns, want %d", len(row), len(types))

@@ -36,7 +36,7 @@ func quick(poolSize int) driver.Settings {
 // on pools. It also reads a table, with columns declared as never NULL and as possibly NULL.
 func BenchmarkRead(b *testing.B, d driver.Driver) {
 	const keys = 10_000
-	ctx := context.Background() // a context that can end costs some libraries a goroutine
+	ctx := context.Background() // with a context that can end, some libraries need a goroutine
 	byKey := driver.Statement{
 		SQL: "SELECT id, created, email, active FROM users WHERE id = ?", Params: []driver.Type{driver.Int},
 		Columns: columns(driver.Int, driver.Time, driver.Text, driver.Bool),
@@ -76,7 +76,8 @@ func BenchmarkRead(b *testing.B, d driver.Driver) {
 					if len(bench.st.Params) == 0 {
 						batch = nil
 					}
-					// Uses each connection once, because a pool may prepare a statement at its first use.
+					// Use each connection once, because a pool may prepare a statement at its first
+					// use.
 					for range bench.poolSize {
 						must(s.Query(ctx, batch, 0, ignore))
 					}

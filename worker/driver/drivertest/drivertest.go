@@ -59,13 +59,13 @@ func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver
 	if _, limited := d.Info().Limits[c.Needs]; limited {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // a check could otherwise wait forever
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // without a time limit, a check could wait forever
 	defer cancel()
 	return l.Judge(c.Key, c.Test(ctx, d, dir))
 }
 
 // declared returns d.Info() without the limits of the engine. The checks of this package do not
-// prove these limits; the checks of the lab's package conformance do.
+// test these limits; the checks of the lab's package conformance do.
 func declared(d driver.Driver) driver.Info {
 	i := d.Info()
 	i.Limits = maps.Clone(i.Limits)
@@ -91,9 +91,9 @@ func Run(t *testing.T, d driver.Driver) {
 	l := driver.NewLimits(declared(d))
 	checks := Checks()
 	var ran atomic.Int64
-	t.Cleanup(func() { // runs after the checks that run at the same time
+	t.Cleanup(func() { // this function runs after the checks that run at the same time
 		if ran.Load() < int64(len(checks)) {
-			return // go test -run selected only some checks
+			return // the flag -run of go test has selected only some of the checks
 		}
 		if err := l.Unproven(); err != nil {
 			t.Error(err)
@@ -113,7 +113,7 @@ func Run(t *testing.T, d driver.Driver) {
 }
 
 // Failures runs all checks, each in a directory that newDir returns. It returns a map from the name
-// of a check to its error. Declared limits that no check proves are reported under the name
+// of a check to its error. Declared limits that no check tests are reported under the name
 // "limits". If no database can be opened and used, the only name is "open".
 func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
 	if err := opens(ctx, d, newDir()); err != nil {

@@ -34,8 +34,8 @@ func constraint(sql string, code int) testFunc {
 		st := driver.Statement{SQL: sql}
 		r.prepare(st, func(s stmt) { wantCode("statement", code, s.once) })
 		wantCode("script", code, func() { r.script(sql) })
-		// The statement also fails as a query, while the library reads rows. It has no RETURNING
-		// clause, which SQLite has only since version 3.35.
+		// The statement must fail in the same way when it runs as a query, while the library reads
+		// rows. It has no RETURNING clause, because SQLite has this clause only since version 3.35.
 		r.prepare(st, func(s stmt) { wantCode("query", code, func() { s.query(nil, 0) }) })
 	})
 }
@@ -95,7 +95,7 @@ func cancelExec(ctx context.Context, s driver.Stmt, cancel func()) error {
 	return s.Exec(ctx, nil, 0, 0)
 }
 
-// onceCancelled returns a test that passes a statement to the function run, which executes and
+// onceCancelled returns a test that passes a statement to the function "run", which executes and
 // cancels it. The test then checks that the statement did not run to its end, and that SQL still
 // runs.
 func onceCancelled(st driver.Statement, run func(ctx context.Context, s driver.Stmt, cancel func()) error) testFunc {
@@ -110,8 +110,8 @@ func onceCancelled(st driver.Statement, run func(ctx context.Context, s driver.S
 	})
 }
 
-// later waits until the statement has most likely begun, and then cancels it, because SQLite cannot
-// interrupt a statement before it begins.
+// later cancels a statement after a pause, in which the statement has most likely begun. SQLite
+// cannot interrupt a statement before it begins.
 func later(cancel func()) {
 	time.Sleep(100 * time.Millisecond)
 	cancel()

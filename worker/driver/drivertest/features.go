@@ -60,7 +60,8 @@ func promised(x *db, key string) bool {
 	return option[key] != "" && has(option[key])
 }
 
-// atLeast reports whether version, such as 3.46.1, equals the version in least or is newer.
+// atLeast reports whether a version, such as 3.46.1, is equal to the version in the parameter
+// "least" or newer.
 func atLeast(version, least string) bool {
 	numbers := func(s string) (list []int) {
 		for _, p := range strings.Split(s, ".") {

@@ -24,8 +24,8 @@ func fileChecks() []Check {
 	}
 }
 
-// hidden returns scripts that contain the statement sql in a place where some parsers do not find
-// it: they split SQL into tokens in another way than SQLite.
+// hidden returns scripts that contain the statement sql. Some parsers do not find it in them,
+// because they split SQL into tokens in another way than SQLite.
 func hidden(sql string) []string {
 	var list []string
 	for _, parameter := range []string{"$a::(')", "@a::(')", ":a::(')", "#a::(')", "$a(')"} {
@@ -141,7 +141,7 @@ var Pieces = []string{
 	"1e", "0x", "1.", "1_", "_", "->", "||", "a", "''", "''''", "\"\"", "!", "!=", "BEGIN", "COMMIT", "CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT 1", "END",
 }
 
-// RandomScript joins random [Pieces]. The path file replaces FILE in the pieces.
+// RandomScript joins random [Pieces]. The path "file" replaces FILE in the pieces.
 func RandomScript(r *rand.Rand, file string) string {
 	var script strings.Builder
 	for range 1 + r.IntN(9) {
@@ -151,7 +151,7 @@ func RandomScript(r *rand.Rand, file string) string {
 }
 
 // RandomScripts returns how many random scripts a test tries: the number in the environment
-// variable TEST_SCRIPTS or, if that is not set, the parameter few.
+// variable TEST_SCRIPTS or, if that is not set, the parameter "few".
 func RandomScripts(few int) int {
 	if n, err := strconv.Atoi(os.Getenv("TEST_SCRIPTS")); err == nil {
 		return n
@@ -160,9 +160,9 @@ func RandomScripts(few int) int {
 }
 
 // randomScripts fails if a random script creates a file, with or without bound parameters. It
-// leaves out scripts with words for which a worker refuses SQL.
+// leaves out scripts with words because of which a worker refuses SQL.
 func randomScripts(t test) {
-	t.ctx = context.WithoutCancel(t.ctx) // millions of scripts take longer than a check may
+	t.ctx = context.WithoutCancel(t.ctx) // the test may run millions of scripts, which takes longer than the time limit of a check
 	outside := filepath.Join(t.dir, "outside")
 	must(os.Mkdir(outside, 0o777))
 	refused := driver.DirectoryPragma

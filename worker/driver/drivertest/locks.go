@@ -21,10 +21,10 @@ func lockChecks() []Check {
 	}
 }
 
-// txlock returns a check that begins a transaction with txlock set to lock. While the transaction
-// is open, a second DB of the same file writes and reads, which shows the locks that the
-// transaction holds. The write must end with the result code in the parameter writing, and the read
-// with the result code in the parameter reading. 0 means no error.
+// txlock returns a check that begins a transaction with the setting txlock set to the parameter
+// "lock". While the transaction is open, a second DB of the same file writes and reads, which shows
+// the locks that the transaction holds. The write must end with the result code in the parameter
+// "writing", and the read with the result code in the parameter "reading". 0 means no error.
 func txlock(lock string, writing, reading int) Check {
 	key := "txlock=" + lock
 	return Check{Name: "locks/" + key, Key: key, Test: alone(func(t test) {
@@ -51,10 +51,10 @@ func locked(other *db, what, sql string, code int) {
 	}
 }
 
-// besideWriter calls f while a second DB of the same file has an open transaction that has written.
-// f may end that transaction by calling commit. Otherwise besideWriter ends it after f. The second
-// DB has a long busy_timeout. Without a write-ahead log, its COMMIT must wait for readers, and a
-// connection that keeps trying to write is a reader for short moments.
+// besideWriter calls the function f while a second DB of the same file has an open transaction that
+// has written. f may end that transaction by calling "commit". Otherwise besideWriter ends it after
+// f. The second DB has a long busy_timeout. Without a write-ahead log, its COMMIT must wait for
+// readers, and a connection that keeps trying to write is a reader for short moments.
 func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 	t.open(longWait, intTable, func(writer *db) {
 		t.open(over, "", func(x *db) {
@@ -62,7 +62,7 @@ func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 			done := false
 			commit := func() {
 				done = true
-				if err := writer.Script(t.ctx, "COMMIT"); err != nil { // without the ROLLBACK, x would wait until its timeout
+				if err := writer.Script(t.ctx, "COMMIT"); err != nil { // if COMMIT fails, roll back, because otherwise x would wait until its timeout
 					must(errors.Join(fmt.Errorf("COMMIT: %w", err), writer.Script(t.ctx, "ROLLBACK")))
 				}
 			}
@@ -78,9 +78,9 @@ func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 
 var longWait = driver.Settings{"busy_timeout": "60000"}
 
-// besideReader calls f while x has an open transaction that has inserted a row, and a second DB of
-// the same file has an open transaction that has read. The reader's transaction ends when f calls
-// stop. f must commit the transaction of x. After f, the second DB must see the row.
+// besideReader calls the function f while x has an open transaction that has inserted a row, and a
+// second DB of the same file has an open transaction that has read. The reader's transaction ends
+// when f calls "stop". f must commit the transaction of x. After f, the second DB must see the row.
 func besideReader(t test, over driver.Settings, f func(x *db, stop func())) {
 	t.open(rollbackMode.With(over), intTable, func(x *db) {
 		t.open(rollbackMode, "", func(reader *db) {
@@ -109,7 +109,8 @@ func commitWaits(t test) {
 	})
 }
 
-// mustWait calls f and, a little later, release. It fails unless f waits until release is called.
+// mustWait calls the function f and, a little later, the function "release". It fails unless f
+// waits until "release" is called.
 func mustWait(what string, f, release func()) {
 	got := make(chan error, 1)
 	started := make(chan struct{})

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// failure is the panic that ends a check. The function try turns it into an error.
+// failure is the panic that ends a check. The function "try" turns it into an error.
 type failure struct{ err error }
 
 // must ends the check if err is not nil.
@@ -36,10 +36,11 @@ func try(f func()) (err error) {
 	return nil
 }
 
-// finally calls f and then last, even if f fails. It fails with the errors of both.
+// finally calls the function f and then, even if f fails, the function "last". It fails with the
+// errors of both.
 func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 
-// within calls f. If f fails, the error message begins with the text in where.
+// within calls the function f. If f fails, the error message begins with the parameter "where".
 func within(where string, f func()) {
 	if err := try(f); err != nil {
 		fatalf("%s: %w", where, err)
@@ -61,7 +62,7 @@ func alone(f func(t test)) testFunc {
 	}
 }
 
-// The function on returns a test that opens one database, runs the script on it, and calls f.
+// The function "on" returns a test that opens one database, runs the script on it, and calls f.
 func on(over driver.Settings, script string, f func(x *db)) testFunc {
 	return alone(func(t test) { t.open(over, script, f) })
 }
@@ -119,7 +120,8 @@ type db struct {
 // conn takes a connection for f and returns it afterward.
 func (x *db) conn(f func(c runner)) { x.connFor(x.runner, f) }
 
-// connFor is like conn, but takes the context from r, and makes ad hoc statements if r does.
+// connFor is like the method "conn", but takes the context from r, and makes ad hoc statements if r
+// does.
 func (x *db) connFor(r runner, f func(c runner)) {
 	c, err := x.pool.Conn(r.ctx)
 	if err != nil {
@@ -139,8 +141,9 @@ func (x *db) onAll(n int, f func(c runner)) {
 	})
 }
 
-// everyWay runs f on the pool and on a connection, prepared and ad hoc, with a context that can be
-// canceled, and with a context that cannot.
+// everyWay runs the function f in every combination of three choices: on the pool or on a
+// connection, with prepared or ad hoc statements, and with a context that can be canceled or one
+// that cannot.
 func (x *db) everyWay(f func(r runner)) {
 	for _, adHoc := range []bool{false, true} {
 		for _, ctx := range []context.Context{x.ctx, context.WithoutCancel(x.ctx)} {
@@ -157,7 +160,7 @@ func (x *db) everyWay(f func(r runner)) {
 type runner struct {
 	driver.Runner
 	ctx   context.Context
-	adHoc bool // set if the method prepare makes ad hoc statements
+	adHoc bool // set if the method "prepare" makes ad hoc statements
 }
 
 func (r runner) script(sql string) { must(r.Script(r.ctx, sql)) }
@@ -194,7 +197,7 @@ func (r runner) rows(sql string, types ...driver.ColumnType) [][]any {
 	return r.query(driver.Statement{SQL: sql, Columns: types}, nil)
 }
 
-// wantRows fails unless the query returns the rows in list.
+// wantRows fails unless the query returns the rows in "list".
 func (r runner) wantRows(st driver.Statement, b *driver.Batch, row int, list [][]any) {
 	r.prepare(st, func(s stmt) { s.wantRows(b, row, list) })
 }
@@ -260,7 +263,7 @@ func (s stmt) query(b *driver.Batch, row int) (list [][]any) {
 	return list
 }
 
-// wantRows fails unless the statement returns the rows in list.
+// wantRows fails unless the statement returns the rows in "list".
 func (s stmt) wantRows(b *driver.Batch, row int, list [][]any) { must(diff(s.query(b, row), list)) }
 
 func (s stmt) result(b *driver.Batch, row int) driver.Result {
@@ -272,10 +275,11 @@ func (s stmt) result(b *driver.Batch, row int) driver.Result {
 	return result
 }
 
-// ignore is the parameter visit of queries whose rows do not matter.
+// ignore is the function "visit" of queries whose rows do not matter.
 func ignore(driver.Row) error { return nil }
 
-// wantPrimary fails unless f fails with an error whose primary result code is the parameter code.
+// wantPrimary fails unless the function f fails with an error whose primary result code is the
+// parameter "code".
 func wantPrimary(what string, code int, f func()) {
 	err := try(f)
 	if driver.PrimaryCode(err) != code {
@@ -283,7 +287,8 @@ func wantPrimary(what string, code int, f func()) {
 	}
 }
 
-// wantCode fails unless f fails with an error whose extended result code is the parameter code.
+// wantCode fails unless the function f fails with an error whose extended result code is the
+// parameter "code".
 func wantCode(what string, code int, f func()) {
 	err := try(f)
 	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code != code {

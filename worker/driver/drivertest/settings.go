@@ -40,8 +40,8 @@ func settingChecks() []Check {
 	)
 }
 
-// appliedUnlessLimited is like applied, but leaves out the settings that the driver cannot
-// apply.
+// appliedUnlessLimited is like the function "applied", but leaves out the settings that the driver
+// cannot apply.
 func appliedUnlessLimited(s driver.Settings) testFunc {
 	return alone(func(t test) {
 		can := s.With(nil)
@@ -68,7 +68,7 @@ func checkpoints(x *db) {
 func applied(t test, s driver.Settings) {
 	over := s.With(driver.Settings{"pool_size": "3"})
 	if s["locking_mode"] == "exclusive" {
-		over["pool_size"] = "1" // the first connection locks the file, so other connections could not use it
+		over["pool_size"] = "1" // the first connection locks the file, so no other connection could use it
 	}
 	for i, script := range []string{intRow, ""} {
 		within(fmt.Sprint("opening ", i+1), func() {
@@ -96,7 +96,7 @@ func readBack(c runner, s driver.Settings) driver.Settings {
 		within("PRAGMA "+def.Name, func() {
 			list := c.rows("PRAGMA "+def.Name, t)
 			if len(list) == 0 {
-				return // the library is built without this PRAGMA
+				return // the library was built without this PRAGMA
 			}
 			value, err := def.Canonical(fmt.Sprint(list[0][0]))
 			must(err)
@@ -123,7 +123,7 @@ func mapsFile(x *db) {
 	x.want("SELECT count(*) FROM t", 1)
 	maps, err := os.ReadFile("/proc/self/maps")
 	if errors.Is(err, os.ErrNotExist) {
-		return // this system has no such list
+		return // this system does not list mapped files
 	}
 	must(err)
 	if !strings.Contains(string(maps), x.test.path()) {
@@ -175,7 +175,7 @@ func inMemory(x *db) {
 }
 
 // sharing returns a test in which one connection reads while another connection has inserted a row
-// without committing it. The reader must see as many rows as the parameter seen: 1 if the two
+// without committing it. The reader must see as many rows as the parameter "seen": 1 if the two
 // connections share a page cache, otherwise 0.
 func sharing(over driver.Settings, seen int64) testFunc {
 	over = over.With(driver.Settings{"pool_size": "2"})

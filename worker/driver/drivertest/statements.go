@@ -238,7 +238,7 @@ func visitError(r runner) {
 		if visits != 3 {
 			fatalf("%d visits, want none after the error at 3", visits)
 		}
-		r.script(newTable) // drops the table, which would fail if the statement still ran
+		r.script(newTable) // the script drops the table, which would fail if the statement still ran
 		within("the statement again", func() {
 			if n := len(s.query(nil, 0)); n != 1000 {
 				fatalf("%d rows", n)

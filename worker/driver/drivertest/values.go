@@ -103,7 +103,7 @@ func wideRow() []any {
 
 func nulls(r runner) {
 	list := [][]any{make([]any, len(wideTypes))}
-	for i := range wideTypes { // one NULL fewer in each row
+	for i := range wideTypes { // each row has one NULL fewer than the row before
 		row := wideRow()
 		clear(row[i+1:])
 		list = append(list, row)
@@ -122,7 +122,7 @@ func reusedCells(x *db) {
 }
 
 // readAny reads a result without declared columns. Each value must be read with the type that it
-// has in SQLite. Unless texts is set, a text may be read as a blob.
+// has in SQLite. Unless the parameter "texts" is true, a text may be read as a blob.
 func readAny(r runner, texts bool) {
 	list := [][]any{
 		{int64(7), 1.5, "text", []byte{0, 255}, nil},
@@ -133,7 +133,7 @@ func readAny(r runner, texts bool) {
 	st := driver.Statement{
 		SQL: "VALUES (7, 1.5, 'text', x'00ff', NULL), (NULL, -1, '', x'', '7'), ('a\u00fc', NULL, 0.0, 0, x'626c6f62')", AnyColumns: true,
 	}
-	for range 2 { // prepares the statement twice
+	for range 2 { // the statement is prepared twice
 		var got [][]any
 		var seen []driver.Type
 		r.prepare(st, func(s stmt) {
@@ -199,7 +199,7 @@ func otherClass(x *db) {
 }
 
 // readOther reads a result of two rows. Column 2 of the second row has a value whose type in SQLite
-// is the parameter class.
+// is the parameter "class".
 func readOther(x *db, sql, class string, column driver.ColumnType) {
 	st := driver.Statement{SQL: sql, Params: intPair[:1], Columns: []driver.ColumnType{{Type: driver.Int}, column}}
 	b := ints(int64(2))

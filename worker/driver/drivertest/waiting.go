@@ -95,14 +95,14 @@ func endsAnyhow(got <-chan ending, release func() error) error {
 
 // cancelWaiting runs each operation of the list, first on a pool of one connection and then on that
 // connection. A second DB holds the lock for which the operation waits. While the operation waits,
-// cancelWaiting cancels its context and calls check. The channel got delivers the error of the
-// operation, or nil. The function release releases the lock. After that, the next borrower of the
-// connection must be able to use it as usual.
+// cancelWaiting cancels its context and calls the function "check". The channel "got" delivers the
+// error of the operation, or nil. The function "release" releases the lock. After that, the next
+// borrower of the connection must be able to use it as usual.
 func cancelWaiting(list []waiter, check func(got <-chan ending, release func() error) error) testFunc {
 	return alone(func(t test) {
 		t.open(unsynced, intTable, func(holder *db) {
 			cancel := func(r runner, w waiter) {
-				r.want("SELECT count(*) FROM t", 0) // also reads the schema, before the lock is taken
+				r.want("SELECT count(*) FROM t", 0) // this also reads the schema before the lock is taken
 				holder.script(w.hold)
 				short, cancel := context.WithCancel(r.ctx)
 				defer cancel()
@@ -137,7 +137,7 @@ func cancelWaiting(list []waiter, check func(got <-chan ending, release func() e
 func clean(x *db) {
 	within("the next borrower of the connection", func() {
 		x.conn(func(c runner) {
-			c.script("BEGIN; COMMIT") // fails within a transaction
+			c.script("BEGIN; COMMIT") // BEGIN fails within a transaction
 			const n = 50_000          // enough rows for an interrupt that comes late to arrive during the query
 			c.want("SELECT count(*) FROM ("+numbers(n)+")", n)
 			c.exec("DELETE FROM t", nil)

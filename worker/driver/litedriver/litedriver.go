@@ -57,8 +57,8 @@ type Stmt interface {
 	ColumnText(i int) (v string, ok bool, err error)
 }
 
-// New returns a driver. The parameter "info" is the content of the driver's driver.json. The function
-// open opens a connection by a path or a URI.
+// New returns a driver. The parameter "info" is the content of the driver's driver.json. The
+// function "open" opens a connection by a path or a URI.
 func New(info []byte, open func(name string) (Conn, error)) driver.Driver {
 	openName := func(ctx context.Context, name string, s driver.Settings) (driver.DB, error) {
 		return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {

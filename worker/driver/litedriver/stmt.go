@@ -47,7 +47,7 @@ func (s *stmt) checkColumns(n int) error {
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	exec := s.execAdHoc
 	if s.held != nil {
-		exec = s.held.Exec // the library binds, steps to the end and resets
+		exec = s.held.Exec // Exec binds the parameters, steps to the end and resets the statement
 	}
 	if b == nil {
 		return wrap(exec())

@@ -35,7 +35,7 @@ func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) e
 		r.Declared = append(r.Declared, t.DatabaseTypeName())
 	}
 	if strings.Join(r.Declared, "") == "" {
-		r.Declared = nil // many libraries do not return declared types
+		r.Declared = nil // the library does not report declared types
 	}
 	row := make([]any, len(r.Names))
 	dest := contract.Pointers(row)

@@ -22,9 +22,9 @@ func (c *cleanConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return clean, nil
 }
 
-// A library's connection must implement the interface preparing, and may implement the interface
-// executing. A wrapper must implement the same interfaces as the connection that it wraps, because
-// database/sql looks for them.
+// A library's connection must implement the interface "preparing", and may implement the interface
+// "executing". A wrapper must implement the same interfaces as the connection that it wraps,
+// because database/sql looks for them.
 type (
 	preparing interface {
 		driver.Conn
@@ -82,8 +82,8 @@ type cleanExecutingConn struct {
 	executing
 }
 
-// BeginTx changes c.tx only if a transaction has begun, because it fails within a transaction, which
-// then remains open.
+// BeginTx leaves c.tx unchanged if it fails. It fails if a transaction is already open, and then
+// c.tx is still in use.
 func (c *cleanConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	tx, err := c.beginner.BeginTx(ctx, opts)
 	if err != nil {

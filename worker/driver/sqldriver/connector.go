@@ -8,7 +8,7 @@ import (
 )
 
 // Connector returns a connector that opens connections by a data source name and runs the SQL
-// statements in the list init on each connection, in order. The list is for settings that have no
+// statements in the list "init" on each connection, in order. The list is for settings that have no
 // option in the library's data source name, and for settings whose options the library applies in
 // the wrong order. If the list is not empty, the library's connections must implement
 // [driver.ExecerContext].

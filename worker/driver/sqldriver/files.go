@@ -28,7 +28,7 @@ func (c *limitedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // TranspiledLimitAttached returns a [Library].LimitAttached for a library that is transpiled from C
 // and exports no function that sets a limit of a [driver.Conn]. The parameter "limit" is the
-// transpiled function sqlite3_limit. The connection must have the fields tls and db.
+// transpiled function sqlite3_limit. The connection must have the fields "tls" and "db".
 func TranspiledLimitAttached[T any](limit func(tls *T, db uintptr, id, value int32) int32) func(driver.Conn, int) (int, error) {
 	return func(c driver.Conn, most int) (before int, err error) {
 		tls, db, err := fields(c)

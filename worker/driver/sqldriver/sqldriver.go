@@ -42,19 +42,19 @@ type Library struct {
 	// declares the limit [contract.LimitFiles].
 	LimitAttached func(conn driver.Conn, most int) (before int, err error)
 
-	// Prepared converts the context of a prepared statement, for a library that otherwise assumes
-	// that the statement is used once. It may be nil. It also converts the contexts of
-	// executions, because database/sql prepares a statement of a pool on each connection when the
-	// statement is first executed on that connection.
+	// Prepared converts the context with which a statement is prepared. It is for libraries that
+	// otherwise assume that a statement is used only once, and may be nil. Prepared also converts
+	// the contexts of executions, because database/sql prepares a statement of a pool again on each
+	// connection that executes it.
 	Prepared func(context.Context) context.Context
 
-	// Cancellable converts a context that can end, for a library that ignores the end of contexts
-	// that are not converted. It may be nil.
+	// Cancellable converts a context that can end. It is for libraries that ignore the end of a
+	// context unless the context is converted, and may be nil.
 	Cancellable func(context.Context) context.Context
 
-	// DirtyCommit is set if a failed Commit leaves the transaction open, so that database/sql
-	// would reuse the connection within that transaction. The adapter then wraps the library's
-	// connections, to roll back after a failed Commit.
+	// DirtyCommit is set if a failed Commit leaves the transaction open. database/sql would then
+	// use the connection again within this transaction. So the adapter wraps the library's
+	// connections, and rolls back after a failed Commit.
 	DirtyCommit bool
 }
 
@@ -109,9 +109,10 @@ func (l *Library) wrap(err error) error {
 	return err
 }
 
-// wrapIn is like wrap, but adds the error of ctx if ctx has ended and err has no result code.
-// When the context of a transaction ends, database/sql rolls back, and its error only says that
-// the transaction is over or that its statement is closed.
+// wrapIn is like the method "wrap", but adds the error of ctx if ctx has ended and err has no
+// result code. Without the error of ctx, the cause would be unknown: when the context of a
+// transaction ends, database/sql rolls back, and its error only says that the transaction is over
+// or that its statement is closed.
 func (l *Library) wrapIn(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && l.Code(err) == 0 {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -152,8 +153,8 @@ func (c *conn) Prepare(ctx context.Context, st contract.Statement) (contract.Stm
 	return c.prepare(ctx, st, c.Script)
 }
 
-// prepare does the work of the methods Prepare. The function "script" is the method Script of the same
-// pool or connection.
+// prepare does the work of the method Prepare of pools and connections. The function "script" is
+// the method Script of the same pool or connection.
 func (r *runner) prepare(
 	ctx context.Context, st contract.Statement, script func(context.Context, string) error,
 ) (contract.Stmt, error) {
@@ -250,8 +251,8 @@ func (c *conn) script(ctx context.Context, sql string) error {
 
 // Begin lets ctx end the wait for a lock, but not the transaction. When a transaction's context
 // ends, database/sql rolls back in another goroutine, which could end a later transaction of the
-// connection's owner. database/sql also closes the connection, unless kept returns true. So if kept
-// returns false, the transaction begins with a context that cannot end.
+// connection's owner. database/sql also closes the connection, unless the method "kept" returns
+// true. So if "kept" returns false, the transaction begins with a context that cannot end.
 func (c *conn) Begin(ctx context.Context) (contract.Tx, error) {
 	t := &tx{lib: c.lib, on: c}
 	until := ctx

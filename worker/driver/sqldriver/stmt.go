@@ -16,7 +16,7 @@ type textRunner interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// stmt is a prepared statement or, if the field "prepared" is nil, ad hoc SQL. The field text
+// stmt is a prepared statement or, if the field "prepared" is nil, ad hoc SQL. The field "text"
 // executes ad hoc SQL.
 type stmt struct {
 	lib *Library
@@ -37,7 +37,7 @@ type scratch struct {
 	row  contract.Row
 	dest []any // pointers into row
 
-	done <-chan struct{} // Done channel of the context that was converted to ctx
+	done <-chan struct{} // Done channel of the context from which the field "ctx" was made
 	ctx  context.Context // nil before the first execution
 }
 

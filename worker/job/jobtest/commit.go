@@ -217,8 +217,8 @@ func early(t *testing.T, b *base) {
 	b.want(number, "0")
 }
 
-// disturbed is a database whose transactions are committed by the function commit. The parameter n
-// of commit is the number of commits on the connection so far, including this one.
+// disturbed is a database whose transactions are committed by the function "commit". Its parameter
+// n is the number of commits on the connection so far, including this one.
 type disturbed struct {
 	driver.DB
 	commit func(n int, tx driver.Tx) error
@@ -367,8 +367,8 @@ func inserted(t *testing.T, b *base) {
 	}
 }
 
-// withoutEffect checks the transactions of operations that roll back, or that end with an error
-// that they declare as a result. Such a transaction must change only the number.
+// withoutEffect checks operations that roll back, or that end with an error that they declare as a
+// result. Their transactions must change only the number.
 func withoutEffect(t *testing.T, b *base) {
 	empty := func(how string) plan.MixCall {
 		c := statement("SELECT id FROM accounts WHERE id < 0")
@@ -424,7 +424,7 @@ func sameDigest(t *testing.T, b *base) {
 	b.path += "2"
 	b.script("CREATE VIRTUAL TABLE docs USING " + index + "(body); INSERT INTO docs VALUES ('hello'), ('all')")
 	before := b.digest()
-	b.script("INSERT INTO docs(docs) VALUES ('optimize')") // changes what is in the index's own tables
+	b.script("INSERT INTO docs(docs) VALUES ('optimize')") // this changes the content of the index's internal tables
 	if after := b.digest(); after != before {
 		t.Errorf("the hash is %s after the index was rebuilt, want %s", after, before)
 	}

@@ -56,7 +56,7 @@ func (b *base) do(ctx context.Context, s driver.Settings, j protocol.Job, tell f
 	return b.on(ctx, b.open(s), s, j, tell)
 }
 
-// The method on runs a job on an open database and closes the database.
+// The method "on" runs a job on an open database and closes the database.
 func (b *base) on(ctx context.Context, db driver.DB, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	b.t.Helper()
 	d := &job.Database{DB: db, Path: b.path, Settings: s, Seed: 42, Proof: b.proof(db)}
@@ -191,7 +191,7 @@ func generate(t *testing.T, b *base) {
 	b.must(nil, rows(10_003, 100))
 	b.want(schema, `CREATE TABLE "bench"(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)`)
 	b.want("SELECT application_id FROM pragma_application_id", fmt.Sprint(job.ApplicationID))
-	// The first two rows of data set bench for seed 42, according to generated-values.md.
+	// The first two rows of the data set "bench" for seed 42, according to generated-values.md.
 	first := b.texts("SELECT ID || ' ' || rand || ' ' || hash FROM bench WHERE ID < 2 ORDER BY ID")
 	if want := firstRows(); first != want {
 		t.Errorf("first rows: got %s, want %s", first, want)
@@ -421,7 +421,7 @@ func taken(t *testing.T, b *base) {
 
 func paginate(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(5000, 400))
-	b.script("DELETE FROM bench WHERE ID % 3 = 0") // makes gaps, so that IDs differ from the numbers of their rows
+	b.script("DELETE FROM bench WHERE ID % 3 = 0") // this leaves gaps, so that IDs differ from the numbers of their rows
 	r := b.must(nil, protocol.Job{Paginate: &protocol.Paginate{Table: "bench", Limit: 5, Repetitions: 6}}).Paginate
 	var depths []int64
 	for _, g := range r.Depths {

@@ -114,7 +114,7 @@ func damaged(t *testing.T, b *base) {
 		}
 	}
 	add(func(data []byte) { copy(data[pageSize:], bytes.Repeat([]byte{0xff}, len(data)-pageSize)) })
-	add(func(data []byte) { data[39] = 9 }) // a part of the number of free pages in the header
+	add(func(data []byte) { data[39] = 9 }) // byte 39 is a part of the number of free pages in the header
 	add(func(data []byte) { copy(data, "this is not a database") })
 	add(func([]byte) {})
 	path := b.path

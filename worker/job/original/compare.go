@@ -36,7 +36,7 @@ type Comparison struct{ Driver driver.Driver }
 // cores are settings with one pooled connection for each core.
 var cores = driver.Settings{"pool_size": strconv.Itoa(runtime.NumCPU())}
 
-// settings are the settings of the jobs' databases. The constant options has the same settings
+// settings are the settings of the jobs' databases. The constant "options" has the same settings
 // for the loops' databases.
 var settings = driver.Settings{"journal_mode": "wal", "synchronous": "off"}
 
@@ -170,7 +170,7 @@ func (p *pairing) report(b *testing.B, unit string) {
 	b.ReportMetric(ratio.Low, "ratio-lo")
 	b.ReportMetric(ratio.High, "ratio-hi")
 	b.ReportMetric(cpu.Median, "cpu-ratio")
-	b.ReportMetric(0, "ns/op") // hides ns/op, which means nothing here
+	b.ReportMetric(0, "ns/op") // without this call, the benchmark would report ns/op, which is not a useful figure here
 }
 
 // inChild is the environment variable that makes the test's executable do the work of Child.
@@ -232,6 +232,6 @@ func (c Comparison) BenchmarkMemory(b *testing.B) {
 		begin := time.Now()
 		b.ReportMetric(peak(b, n), "peak-MiB")
 		b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "rows/s")
-		b.ReportMetric(0, "ns/op") // hides ns/op, which means nothing here
+		b.ReportMetric(0, "ns/op") // without this call, the benchmark would report ns/op, which is not a useful figure here
 	}
 }

@@ -50,8 +50,8 @@ func Generate(db *sql.DB, rows, batch int) (took time.Duration, err error) {
 	return time.Since(begin), nil
 }
 
-// Verify reads every row, hashes the bytes that the column rand encodes, and compares the result
-// with the column hash, in one goroutine. It returns the number of rows and the time since the
+// Verify reads every row, hashes the bytes that the column "rand" encodes, and compares the result
+// with the column "hash", in one goroutine. It returns the number of rows and the time since the
 // query began.
 func Verify(db *sql.DB) (n int64, took time.Duration, err error) {
 	begin := time.Now()

@@ -19,9 +19,9 @@ func driversCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drivers [DRIVER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
-		Long: `Drivers lists the drivers with their default versions and when these were released, whether
-their workers are built or can be built here, whether each library is maintained, as its
-repository says, and its limits and peculiarities. If you name drivers, variants or
+		Long: `Drivers lists the drivers, with the default version and its date, whether the worker is
+built or can be built here, whether the library is maintained, according to its
+repository, and its limits and peculiarities. If you name drivers, variants or
 paths of workers, only these are listed. A terminal gets the table; drivers NAME prints
 all about one driver, and --full about all.
 

@@ -29,7 +29,7 @@ func adviseCommand(env *cli.Environment) *cobra.Command {
 		Use:   "advise [RUN]",
 		Short: "Say which driver to take for a workload, and what would overturn that",
 		Long: `Advise measures drivers on workloads, as run does, and collects other facts about each:
-failed operations, the slowest hundredth of operations, peak memory, known defects, the
+failed operations, the 99th percentile of latency, peak memory, known defects, the
 size of the binary, the time of a build, license and date. It prints a recommendation,
 the evidence, and what would change the recommendation. If the facts do not decide, it
 says what would. For a stored run it measures nothing, and only runs the statements

@@ -19,11 +19,11 @@ func driversCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drivers [DRIVER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
-		Long: `Drivers lists the drivers with their default versions and when these were released, whether
-their workers are built or can be built here, whether each library is maintained, as its
-repository says, and its limits and peculiarities. If you name drivers, variants or
-paths of workers, only these are listed. A terminal gets the table; drivers NAME prints
-all about one driver, and --full about all.
+		Long: `Drivers lists the drivers, with their versions, limits and peculiarities. It says when
+the default version was released, whether the worker is built or can be built here, and
+whether the library is maintained, according to its repository. If you name drivers,
+variants or paths of workers, only these are listed. A terminal gets the table; drivers
+NAME prints all about one driver, and --full about all.
 
 A variant of a driver is another version (mattn@v1.14.22, mattn@latest), a checkout of
 its library (mattn=../go-sqlite3), or has options (mattn:tags=sqlite_fts5,GOGC=400):

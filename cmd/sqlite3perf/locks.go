@@ -71,13 +71,13 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure, as in run (default: all that are not optional)")
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files that have a mix or a replay (default: " + strings.Join(lockWorkloads, ", ") + ")"
-	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if no client begins or ends an operation for this long beyond busy_timeout, unless the workload has its own value")
-	f.IntSliceVar(&o.processes, "processes", nil, "numbers of processes that share the clients of a mix, such as 1,2, as with --set processes (default: the workload's, or 1)")
+	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if no client begins or ends an operation for busy_timeout plus this time; a workload's own value takes precedence")
+	f.IntSliceVar(&o.processes, "processes", nil, "numbers of processes that share the clients of a mix, for example 1,2; the same as --set processes=1,2 (default: the workload's number, or 1)")
 	cli.Grouped(f, cli.GroupWhat, "drivers", "processes")
 	cli.Grouped(f, cli.GroupLong, "patience")
 	o.addScheduleFlags(f)
 	rounds := f.Lookup("rounds")
-	rounds.Usage = "exactly this many rounds, at least 6 (default: 6, or more until --time is over, if that is given)"
+	rounds.Usage = "exactly this many rounds, at least 6 (default: 6 or, if --time is given, until it is over)"
 	o.addPlaceFlags(f)
 	o.output.AddFullFlag(f)
 	o.output.SetFormats("how the explanation is printed", locks.Formats.Names(), locks.Formats.Check)

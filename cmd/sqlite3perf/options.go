@@ -73,16 +73,16 @@ func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ", ")+")")
 	cli.AddAllowFilesFlag(f, &o.allowFiles)
-	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value,...`; several values make a matrix (repeatable); sqlite3perf workloads --language lists the settings")
+	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value,...`; several values are measured in all combinations (repeatable); sqlite3perf workloads --language lists the settings")
 	f.StringVar(&o.dsn, "dsn", "", "settings as in mattn's or modernc's data source names: '?_journal=wal&_sync=1'; the path is not opened")
-	f.StringArrayVar(&o.param, "param", nil, "parameter of the workloads that have it, `name=value,...`; several values make a matrix (repeatable)")
-	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the first transactions of each recording, with `number` events together (default: all)")
+	f.StringArrayVar(&o.param, "param", nil, "parameter of the workloads that have it, `name=value,...`; several values are measured in all combinations (repeatable)")
+	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the first transactions of each recording that together have this `number` of events (default: all)")
 	cli.Grouped(f, cli.GroupWhat, "workloads", "allow-files", "set", "dsn", "param", workload.EventsParameter)
 }
 
 func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(f)
-	f.StringVar(&o.precision, "precision", "5%", "a case is settled when the intervals of its ratios are within this `share`")
+	f.StringVar(&o.precision, "precision", "5%", "stop measuring a case (a driver with a workload and settings) when its ratios are known within this `share`")
 	cli.Grouped(f, cli.GroupLong, "precision")
 }
 
@@ -105,8 +105,8 @@ func (o *runOptions) untilSettled(r *request) {
 func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
 	o.addScaleFlag(f)
-	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are settled, or --time is over)")
-	o.addTimeFlag(f, 5*time.Minute, "stop before a round that would end later. Six rounds always run, unless they are known to take longer: then nothing is measured")
+	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are as precise as --precision says, or --time is over)")
+	o.addTimeFlag(f, 5*time.Minute, "do not begin a round that would end later. Six rounds always run; if these are known to take longer, nothing is measured")
 	o.addSeedFlag(f)
 	cli.Grouped(f, cli.GroupLong, "rounds")
 }
@@ -138,8 +138,8 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 
 // addHookFlags adds the flags that name commands to run around each trial.
 func (o *runOptions) addHookFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.hooks.Prepare, "prepare", "", "run this `command` by the shell before each trial, outside of what is timed; SQLITE3PERF_DIR, _DATABASE, _DRIVER, _WORKLOAD and _ROUND say of which")
-	f.StringVar(&o.hooks.Cleanup, "cleanup", "", "run this `command` after each trial; if one fails, its cell has failed")
+	f.StringVar(&o.hooks.Prepare, "prepare", "", "run this shell `command` before each trial, outside of what is timed; the variables SQLITE3PERF_DIR, _DATABASE, _DRIVER, _WORKLOAD and _ROUND describe the trial")
+	f.StringVar(&o.hooks.Cleanup, "cleanup", "", "run this shell `command` after each trial; if it fails, the trial has failed")
 	cli.Reaching(f, cli.Executes, "prepare", "cleanup")
 	cli.Grouped(f, cli.GroupWhat, "prepare", "cleanup")
 }

@@ -69,7 +69,7 @@ This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + `
 	b.WriteString(`
 ## Shared flags
 
-A command below lists the flags that it shares with others as *Shared*, by name or by section. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
+Under *Shared*, each command below lists the shared flags that it has: their names, or the headings of this section. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of the file of ` + "`-o`" + ` decides the format. Without a file, it is ` + "`table`" + `.
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
@@ -99,9 +99,9 @@ const configurationText = `The first of these that sets a flag counts:
 
 A file has a line such as ` + "`rounds: 8`" + ` for each flag, and a list for a flag that can have several values. Standard error says which file set which flags.
 
-The working directory may be somebody else's, so its file may say how much is measured and how it is printed, but the following flags are an error there (exit status 2). A source tree of sqlite3perf there is used only if sqlite3perf was built from it, or if ` + "`--source`" + ` names it.
+The working directory may be somebody else's. So its file may say how much is measured and how it is printed, but not set these flags (exit status 2). A source tree of sqlite3perf in that directory is used only if sqlite3perf was built from it, or if ` + "`--source`" + ` names it.
 
-| flags | a flag that |
+| flags | each of them |
 |---|---|`
 
 // commandsOf returns the commands of a group that can be run, with their subcommands.

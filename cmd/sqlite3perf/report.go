@@ -19,10 +19,10 @@ func reportCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write a stored run as a page with pictures, as show -o x.html does",
-		Long: `Report writes a run as one HTML file that needs neither a network nor a server: the
-answer, pictures with their figures, and for each cell its samples and proven settings.
-If tune, locks, advise, diff, cluster, crash or gate made the run, the page has that
-command's answer, and with --figures the measurements.
+		Long: `Report writes a run as one HTML file that needs neither a network nor a server. It has
+the answer, pictures with their figures, and for each figure its samples and the
+settings that the driver read back. If tune, locks, advise, diff, cluster, crash or gate
+made the run, the page has that command's answer, and with --figures the measurements.
 
 The run is in the store, given by its number or as "last", or it is a JSON report
 (base.json). Without -o the file is run-3.html, or base.html, in the working directory.

@@ -71,7 +71,7 @@ type reproduceOptions struct {
 }
 
 func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional, and installed ones of the study)")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional, and the study's own if they are installed)")
 	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, with its mistakes")
 	cli.Grouped(f, cli.GroupWhat, "drivers", "as-published")
 	o.addFigureFlags(f)

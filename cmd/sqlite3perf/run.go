@@ -46,10 +46,10 @@ store. A terminal gets the answer only; --full prints every table there too. Ctr
 the run after the current trials and reports what was measured; a second Ctrl-C ends it
 at once.
 
-If something that a workload file expects, such as expect: {p99: < 5ms}, is not met, the
-exit status is 3; if it is not decided, because intervals are too wide, it is 4.
+A workload file can expect something, such as expect: {p99: < 5ms}. If that is not met,
+the exit status is 3. If it is not decided, because intervals are too wide, it is 4.
 
-With --resume RUN, a run that was interrupted or lost cells continues on its machine,
+With --resume RUN, a run that was interrupted or had failures continues on its machine,
 with its plan, seed and workloads. Nothing is measured twice.`,
 		Example: `  sqlite3perf run
   sqlite3perf run --drivers mattn,modernc,native --workloads simple --rounds 10
@@ -68,7 +68,7 @@ with its plan, seed and workloads. Nothing is measured twice.`,
 		},
 	}
 	o.addFlags(cmd.Flags())
-	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells (its number, or last), with its own plan")
+	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` (its number, or last) with its own plan; trials that failed are repeated")
 	cli.Reaching(cmd.Flags(), cli.Executes, "resume")
 	cmd.Flags().StringVar(&o.saveBaseline, "save-baseline", "", "`name` for this run, by which gate, compare and show find it: gate --baseline NAME")
 	o.addHookFlags(cmd.Flags())

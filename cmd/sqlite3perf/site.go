@@ -26,9 +26,9 @@ func siteCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "site DIR",
 		Short: "Write the stored runs as static pages, for example for GitHub Pages",
-		Long: `Site writes the store to a directory, as pages that need neither a server nor scripts:
-the list of the runs, a page and the figures of each run, for each driver a page with
-its releases, the changes over time, and a badge for each driver (badges/mattn.svg).
+		Long: `Site writes the store to a directory, as pages that need neither a server nor scripts.
+These are the list of the runs, a page and the figures of each run, a page for each driver
+with its releases, the changes over time, and a badge for each driver (badges/mattn.svg).
 It uploads nothing. Links are relative, so you can serve the directory from anywhere.
 
 Another call writes only what has changed, and removes the pages of runs that are no

@@ -181,7 +181,7 @@ Defects of SQLite and of drivers' libraries that lose data, give wrong answers o
 
 Only published defects whose sources we have read are listed. A defect does harm only if everything listed under *Needs* is present. Where nothing is listed under *Do*, use a version without the defect. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)).
 
-The release notes of the first version without the defect are a source too: of [SQLite](https://www.sqlite.org/changes.html), or of [modernc.org/sqlite](https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md).
+For [SQLite](https://www.sqlite.org/changes.html) and [modernc.org/sqlite](https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md), the release notes of the first version without the defect are another source.
 
 `
 

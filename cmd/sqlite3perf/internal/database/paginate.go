@@ -34,7 +34,7 @@ its 95% interval.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return paginate(cmd.Context(), env, o, p) },
 	}
 	f := cmd.Flags()
-	f.Int64SliceVar(&p.Depths, "depths", nil, "`rows` before the page, several (default: by the size of the table)")
+	f.Int64SliceVar(&p.Depths, "depths", nil, "numbers of `rows` before the page (default: they depend on the size of the table)")
 	f.IntVar(&p.Limit, "limit", 5, "`rows` per page")
 	f.IntVar(&p.Repetitions, "repetitions", 10, "`times` that each page is read in each way, at least 6")
 	o.addFlags(f)

@@ -55,8 +55,8 @@ type Event struct {
 	Affected    int64  // rows that a statement other than a query has changed; -1 if not known
 	Error       *Error // nil if the execution succeeded
 
-	// LastInsertID is the ID of the inserted row. It is nil unless the application asked for
-	// the ID and values are recorded.
+	// LastInsertID is the ID of the inserted row. It is set only if the recording includes values
+	// and the application asked for the ID. Otherwise it is nil.
 	LastInsertID *int64
 }
 

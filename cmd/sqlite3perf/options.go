@@ -76,7 +76,7 @@ func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value,...`; several values are measured in all combinations (repeatable); sqlite3perf workloads --language lists the settings")
 	f.StringVar(&o.dsn, "dsn", "", "settings as in mattn's or modernc's data source names: '?_journal=wal&_sync=1'; the path is not opened")
 	f.StringArrayVar(&o.param, "param", nil, "parameter of the workloads that have it, `name=value,...`; several values are measured in all combinations (repeatable)")
-	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the first transactions of each recording that together have this `number` of events (default: all)")
+	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the beginning of each recording: at least this `number` of events, in complete transactions (default: all)")
 	cli.Grouped(f, cli.GroupWhat, "workloads", "allow-files", "set", "dsn", "param", workload.EventsParameter)
 }
 
@@ -122,7 +122,7 @@ func (o *runOptions) addTimeFlag(f *pflag.FlagSet, value time.Duration, usage st
 }
 
 func (o *runOptions) addSeedFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
+	f.StringVar(&o.seed, "seed", "", "`number` from which all values and the order of trials are made, below 2⁵³ (default: random, and reported)")
 	cli.Grouped(f, cli.GroupWhat, "seed")
 }
 

@@ -77,8 +77,8 @@ type traffic struct {
 	outcome  *load.Outcome
 }
 
-// requests generates the requests of a phase's load. If the generators determine the answers, it also
-// generates the expected answers.
+// requests generates the requests of a phase's load. If the expected answers can be computed from the
+// generated data, it generates them too.
 func requests(resolved *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]load.Request, error) {
 	n := int64(maxRequests)
 	if h.Count > 0 {

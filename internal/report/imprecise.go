@@ -202,7 +202,8 @@ func namingWidest(warnings document.List, a *stats.Analysis, h document.Hints) d
 func nameOf(c *stats.Cell) string { return cmp.Or(c.As, conditions.Label(c.Case)) }
 
 // FurtherRounds estimates how many more rounds a run needs until none of its figures is imprecise.
-// A result of [stats.MaxRounds] means that many or more. The result is 0 if no figure is imprecise.
+// If the result is [stats.MaxRounds], the run needs at least so many rounds. The result is 0 if no
+// figure is imprecise.
 func FurtherRounds(a *stats.Analysis) (rounds int) {
 	u := impreciseOf(a)
 	for _, f := range u.open {

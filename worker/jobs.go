@@ -134,8 +134,8 @@ func (r recovering) Open(ctx context.Context, path string, s driver.Settings) (d
 	return r.Recover(ctx, path, s)
 }
 
-// peakOf returns the peak memory in bytes of this process or, if the parameter "children" is true, of
-// its living children.
+// peakOf returns the peak memory in bytes of this process. If the parameter "children" is true, it
+// returns the peak memory of the living children instead.
 func peakOf(children bool) int64 {
 	if !children {
 		return peakRSS()

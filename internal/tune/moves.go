@@ -85,8 +85,8 @@ func (s *Search) untried(c driver.Settings) (list []driver.Settings) {
 // hopeless is the ratio of times above which a value is not tried together with others.
 const hopeless = 1.1
 
-// mostNeighbors is the greatest number of neighbors in a race. More would leave no time for
-// later races.
+// mostNeighbors is the greatest number of neighbors in a race. With more neighbors, a race would leave
+// no time for later races.
 const mostNeighbors = 24
 
 // neighbors measures candidates that differ from the best ones in one setting.

@@ -58,8 +58,8 @@ func (s *Search) left() time.Duration {
 	return s.deadline.Add(-min(max(s.leastConfirmed(), s.Time/3), s.Time/2)).Sub(s.Now())
 }
 
-// leastConfirmed returns the least time in which the steps found so far and one more can be
-// confirmed. One more, because another step may still be found.
+// leastConfirmed returns the least time in which the steps found so far and one further step can be
+// confirmed. It counts a further step because the search may still find one.
 func (s *Search) leastConfirmed() time.Duration {
 	n := len(s.steps()) + 1
 	return time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)

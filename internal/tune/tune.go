@@ -44,8 +44,8 @@ type Search struct {
 	// first in the run, then the cases of the second, and so on.
 	Measure func(context.Context, Plan) (*stats.Analysis, error)
 
-	// Needs, if not nil, is called once the time of a trial is known, unless there is nothing to
-	// try.
+	// Needs may be nil. Otherwise it is called after the time of a trial has been measured, if there are
+	// values to try.
 	Needs func(Need)
 
 	Now func() time.Time
@@ -66,7 +66,7 @@ type Search struct {
 // Plan is a race to be measured.
 type Plan struct {
 	What     string
-	Confirms bool // true if the race confirms steps, so the search chooses no candidate by its trials
+	Confirms bool // true if the race confirms steps; the search then does not use the race to choose candidates
 
 	// Candidates are changes of the workloads' own settings. The first candidate is empty.
 	Candidates []driver.Settings

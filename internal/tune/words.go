@@ -24,9 +24,8 @@ type Tuning struct {
 	Spelled []Spelled
 }
 
-// Offered lists the settings that the answer names: the settings of the best choice and, if it is
-// another choice, the settings of the choice with the greatest risk. A choice without changes is
-// left out.
+// Offered lists the settings that the answer names: the settings of the best choice, and the settings of
+// the choice with the greatest risk if that is a different choice. A choice without changes is left out.
 func (t Tuning) Offered() (list []driver.Settings) {
 	if len(t.Steps) == 0 {
 		return nil

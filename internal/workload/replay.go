@@ -458,9 +458,9 @@ func (r *replayer) name() {
 	}
 }
 
-// lanes maps each recorded connection to a connection of the plan. The plan has as many
-// connections as were open at once. If a pool closed a connection and later opened another one,
-// both may have the same connection of the plan.
+// lanes maps each recorded connection to a connection of the plan. The plan has only as many connections
+// as the application ever had open at the same time. If a pool closed a connection and later opened
+// another one, both may have the same connection of the plan.
 func lanes(events []record.Event) map[int64]int {
 	type life struct {
 		connection int64

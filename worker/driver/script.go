@@ -65,8 +65,8 @@ func TrimScript(sql string) string {
 }
 
 // StatementLen returns the length of the first statement of a script, including its semicolon. A
-// statement ends as in https://www.sqlite.org/c3ref/complete.html: at a semicolon or, for a
-// CREATE TRIGGER, at a semicolon that follows another semicolon and END.
+// statement ends at a semicolon. A CREATE TRIGGER ends at a semicolon that follows another semicolon and
+// END. See https://www.sqlite.org/c3ref/complete.html.
 func StatementLen(sql string) int {
 	var words [6]string // the first words, which identify a trigger
 	head := words[:0]

@@ -130,8 +130,8 @@ func DidYouMean(name string, candidates []string) string {
 // Meant returns the question "did you mean X?". X is the parameter "what", in quotes.
 func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
-// Suggest returns the end of an error message about an unknown name: a question that suggests the
-// nearest candidate or, if no candidate is near, a list of up to 20 candidates.
+// Suggest returns the end of an error message about an unknown name. It is a question that suggests the
+// nearest candidate. If no candidate is near, it is a list of up to 20 candidates.
 func Suggest(name string, candidates []string) string {
 	if len(candidates) == 0 {
 		return "there are none"

@@ -196,8 +196,8 @@ func (b *builder) unfit(t *table) string {
 	if !found {
 		return ""
 	}
-	// Two tables may have triggers that insert into each other's table. Then a phase inserts only
-	// into the first of them.
+	// If two tables have triggers that insert into each other's table, a phase inserts only into the
+	// first of them.
 	other := b.schema.table(trigger.table)
 	if back, mutual := b.filled(other); mutual && strings.EqualFold(back.table, t.name) && slices.Index(b.schema.tables, t) < slices.Index(b.schema.tables, other) {
 		return ""

@@ -15,8 +15,8 @@ func (b *builder) pickable(c *column) bool {
 	if f.parent.rows == 0 || len(to.stats.present()) != 1 {
 		return false
 	}
-	// A key may refer to its own table through other tables. Then its values cannot be picked,
-	// because they would be made from themselves.
+	// If a key refers to its own table through other tables, its values cannot be picked, because they
+	// would be made from themselves.
 	for at, n := to, 0; at.foreign != nil && !at.rowid; n++ {
 		if n > 10 || at == c {
 			return false

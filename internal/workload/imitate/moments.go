@@ -54,8 +54,8 @@ func (m moment) month() moment {
 	return m
 }
 
-// momentStats has statistics of a column's texts. It ignores all texts after the first that is not
-// a moment of the same form as the texts before.
+// momentStats has statistics of a column's texts. It counts texts as long as all of them are moments of
+// the same form. The first text with another form ends the counting.
 type momentStats struct {
 	form moment // form of the texts: its fields "clock" and "zone" are those of all texts, its field "fraction" is the longest fraction, and its field "at" is not used
 	classStats

@@ -42,7 +42,7 @@ func (r *reservoir[T]) slot(size int) *T {
 	return nil
 }
 
-// most is the largest number of distinct values that are counted one by one.
+// The constant "most" is the greatest number of distinct values that are counted one by one.
 const most = 4096
 
 // distinct counts the distinct values of a column, and measures how unequal their frequencies are. If the

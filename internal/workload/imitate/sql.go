@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// token is a token of SQL that SQLite has accepted, or the space or comment before one.
+// token is a token of SQL, a space or a comment. SQLite has accepted the SQL.
 type token = sqltext.Token
 
 // significant returns the tokens without spaces and comments.

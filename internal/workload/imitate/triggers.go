@@ -40,7 +40,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 				b.fails(own[i], err)
 			}
 		}
-		if len(b.failing) == failing { // no trigger fails by itself, so several together must cause the failure
+		if len(b.failing) == failing { // no trigger fails by itself, so several triggers together must cause the failure
 			for _, o := range own {
 				b.fails(o, together)
 			}

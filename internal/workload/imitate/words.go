@@ -45,7 +45,7 @@ func Replaceable(file string) bool {
 	return string(data) == Sealed(text)
 }
 
-// untouched says whether an application changed the database's files in the meantime.
+// untouched says whether an application has changed the database's files since they were copied.
 func (a *Answer) untouched() string {
 	written := a.Source.Written()
 	if len(written) == 0 {

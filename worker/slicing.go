@@ -22,8 +22,8 @@ type slicing struct {
 	lead  int64 // operations in a lead; 0: leads are not timed
 
 	began            int64 // time at which the lead of the current slice began; after the lead, time at which the rest of the slice began
-	leads, rests     int64 // total time in ns of the leads, and of the rests of the same slices after their leads
-	leadOps, restOps int64 // number of operations in the leads, and in the rests
+	leads, rests     int64 // total time in ns of the leads, and of the operations after the leads in the same slices
+	leadOps, restOps int64 // number of operations in the leads, and after the leads in the same slices
 	slices           int64 // number of slices whose lead has ended
 }
 

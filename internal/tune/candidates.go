@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// loss returns the worst loss that the settings can cause in any phase after these changes. Losses
-// are numbered as in [Search.Loss].
+// loss returns the worst loss that the settings with these changes can cause in any phase. Losses are
+// numbered as in [Search.Loss].
 func (s *Search) loss(changes driver.Settings) (worst int) {
 	for _, f := range s.forces {
 		worst = max(worst, s.Loss(f.With(changes)))

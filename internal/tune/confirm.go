@@ -17,7 +17,7 @@ import (
 const (
 	mostRounds   = 60  // greatest number of rounds in a confirmation
 	mostConfirms = 2   // greatest number of confirmations; the second one leaves out settings that the first one showed to be worthless
-	firstShare   = 0.5 // fraction of the time left that the first confirmation may take
+	firstShare   = 0.5 // fraction of the remaining time that the first confirmation may take
 	costlyMemory = 1.05
 )
 

@@ -186,8 +186,8 @@ func (f *field) value(i int) float64 {
 
 // perSuccess returns the time per successful operation of candidate i, divided by the same time of
 // candidate j. It does not use the time per operation, because operations that fail may take little
-// time. After only a few rounds, it may be unclear whether more operations fail with a candidate.
-// By the time per operation, such a candidate would seem to be the fastest.
+// time. After only a few rounds, it may be unclear whether more operations fail with a candidate. If
+// candidates were compared by the time per operation, such a candidate would seem to be the fastest.
 func (f *field) perSuccess(i, j int) float64 {
 	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
 }

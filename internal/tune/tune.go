@@ -54,7 +54,7 @@ type Search struct {
 
 	found    *Finding
 	deadline time.Time
-	first    time.Duration     // time of a candidate's first trial, with loading
+	first    time.Duration     // time of a candidate's first trial, including the loading of the database
 	later    time.Duration     // time of each later trial
 	forces   []driver.Settings // settings in force today, one element for each phase of each workload
 	space    []Setting
@@ -104,8 +104,8 @@ func (e *BaseError) Error() string {
 // long trials take.
 const probeRounds = 3
 
-// mostNeighborRaces is the greatest number of races among neighbors. There are fewer if a race
-// finds nothing better.
+// mostNeighborRaces is the greatest number of races among neighbors. If a race finds no better
+// candidate, it is the last one.
 const mostNeighborRaces = 4
 
 // Run searches for settings. If it fails, it returns the findings so far with the error.

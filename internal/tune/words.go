@@ -170,8 +170,9 @@ func (t Tuning) phases() string {
 	return "all phases"
 }
 
-// tried returns the values that are in no step worth setting, in four lists: without a clear gain
-// or loss, faster by themselves, slower, and failed.
+// tried returns the tried values that do not belong to a step that is worth setting, in four lists:
+// values without a clear gain or loss, values that are faster by themselves, slower values, and values
+// that failed.
 func (t Tuning) tried() (worthless, alone, slow, out []string) {
 	chosen := map[string]bool{}
 	for _, s := range t.Steps {

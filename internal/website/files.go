@@ -35,7 +35,7 @@ const manifestName = "sqlite3perf-site.json"
 
 type manifest struct {
 	Generator string            `json:"generator"`
-	Pages     map[string]string `json:"pages"` // for each file, the hash of the run and of the program that the file was made from
+	Pages     map[string]string `json:"pages"` // for each file, a hash that identifies the run and the program from which the file was made
 	Sums      map[string]string `json:"sums"`  // for each file, the hash of its content
 }
 

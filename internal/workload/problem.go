@@ -316,8 +316,8 @@ func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	return n.Value, true
 }
 
-// oneOf reads one of the given words. It returns "" and false if n is nil or has none of these words. In
-// the latter case, it also reports a problem.
+// oneOf reads one of the given words. It returns "" and false if n is nil or has none of these words. If
+// n has none of these words, it also reports a problem.
 func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool) {
 	if n == nil {
 		return "", false

@@ -479,7 +479,7 @@ func lanes(events []record.Event) map[int64]int {
 		lives[n].end = max(lives[n].end, e.At+e.Took)
 	}
 	of := map[int64]int{}
-	var ends []time.Duration // when the last connection of each lane ended
+	var ends []time.Duration // for each connection of the plan, when the last recorded connection that it replaces ended
 	for _, l := range lives {
 		lane := slices.IndexFunc(ends, func(end time.Duration) bool { return end <= l.first })
 		if lane < 0 {

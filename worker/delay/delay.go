@@ -99,9 +99,9 @@ func (p *Proxy) Target() string { return p.config.Target }
 // Delay returns how long each byte is delayed in each direction.
 func (p *Proxy) Delay() time.Duration { return p.config.Delay }
 
-// Cut stops all bytes in both directions, including bytes that wait in the proxy. Connections stay
-// open and new connections are accepted, because a network line that is cut signals nothing. Heal
-// delivers the bytes that were sent in the meantime.
+// Cut stops all bytes in both directions, including bytes that wait in the proxy. Connections stay open
+// and new connections are accepted, because a network line that is cut signals nothing. Heal delivers
+// the bytes that were sent during the cut.
 func (p *Proxy) Cut() { p.change(func() { p.all = true }) }
 
 // CutFrom cuts connections in the same way as Cut, but only connections that one process has dialed

@@ -133,9 +133,9 @@ type written struct {
 	hist               *latency.Histogram
 }
 
-// write runs clients that write for DurationMS. If the histogram "visible" is not nil, the first
-// client waits after each write until every member shows the row. It records in "visible" the time
-// from the beginning of the write until then.
+// write runs clients that write for DurationMS. If the histogram "visible" is not nil, the first client
+// waits after each write until every member shows the row. For each such write it records in "visible"
+// the time from the beginning of the write to the end of the wait.
 func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *latency.Histogram) (*written, error) {
 	sum := &written{hist: latency.New()}
 	var mu sync.Mutex

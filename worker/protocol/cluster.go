@@ -85,7 +85,7 @@ type Harm struct {
 	Kind        string `json:"kind" jsonschema:"constants=Harm"` // kill or cut
 	Member      string `json:"member"`
 	SilentNS    int64  `json:"silent_ns"`    // the longest time without an acknowledged write
-	RecoveredNS int64  `json:"recovered_ns"` // from the kill or cut until the acknowledgment of a write that began after the kill or cut
+	RecoveredNS int64  `json:"recovered_ns"` // time from the kill or cut until the acknowledgment of a write that began after the kill or cut
 }
 
 // The kinds of harm.

@@ -185,8 +185,8 @@ type Concurrent struct {
 	Clear      bool   `json:"clear,omitempty"` // drop and recreate the table
 	Force      bool   `json:"force,omitempty"` // allow a database that sqlite3perf did not create
 
-	// Own gives each reader and writer its own connection, instead of one from the
-	// pool for each operation.
+	// Own gives each reader and writer its own connection, instead of a connection from the pool for
+	// each operation.
 	Own bool `json:"own,omitempty"`
 
 	// KeepOpen makes the worker exit without closing the database.

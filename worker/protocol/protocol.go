@@ -75,9 +75,9 @@ type Request struct {
 	// plan, these settings and this seed. The worker need not check them again.
 	TypesKnown bool `json:"types_known,omitempty"`
 
-	// Brief names phases that this trial need not verify in full, because an earlier trial did. A
-	// query then has no checksum, and the database is not checked after a mix. A worker may
-	// ignore Brief.
+	// Brief names phases that this trial need not verify in full, because an earlier trial did. For a
+	// query in Brief, the worker computes no checksum. After a mix in Brief, it does not check the
+	// database. A worker may ignore Brief.
 	Brief []string `json:"brief,omitempty"`
 
 	// Alternate asks the worker to wait for a request of type "proceed" before each phase, and before

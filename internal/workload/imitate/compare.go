@@ -30,7 +30,7 @@ type Comparison struct {
 	Sizes []Size
 }
 
-// Size is the size of a table or index in the database and in the imitation.
+// Size is the size of a table or index: Bytes[0] in the database, and Bytes[1] in the imitation.
 type Size struct {
 	Name  string
 	Bytes [2]int64

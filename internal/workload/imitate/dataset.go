@@ -162,8 +162,8 @@ func (b *builder) boxes(d *dataSet, t *table, more bool) {
 	}
 }
 
-// additions adds data sets of rows that are inserted after loading, into the five largest tables that
-// allow it.
+// additions adds data sets of rows that are inserted after loading. The rows are for the five largest
+// tables into which a phase can insert.
 func (b *builder) additions(tables []*table) []*dataSet {
 	const most = 5
 	largest := slices.Clone(tables)

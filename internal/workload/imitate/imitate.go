@@ -204,8 +204,8 @@ func (b *builder) scaled(rows int64) int64 {
 	if rows < small && b.share < 1 {
 		return rows
 	}
-	// The number is rounded up, and the quick scale also rounds up. So a table has all rows to
-	// which other tables refer.
+	// The number is rounded up, here and at the quick scale. Rounding down could leave out rows to which
+	// other tables refer.
 	n := int64(math.Ceil(float64(rows)*b.share - 1e-6))
 	if b.share < 1 {
 		n = max(n, small)

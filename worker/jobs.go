@@ -196,7 +196,7 @@ func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.S
 // openAgain is how long openPatiently waits between two attempts.
 const openAgain = 10 * time.Millisecond
 
-// lasting lists the settings that SQLite stores in the database.
+// The list "lasting" has the settings that SQLite stores in the database.
 var lasting = []string{"journal_mode", "auto_vacuum", "page_size"}
 
 // mayWrite returns an error if the job would write to a database that sqlite3perf did not

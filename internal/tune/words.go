@@ -172,7 +172,7 @@ func (t Tuning) phases() string {
 
 // tried returns the tried values that do not belong to a step that is worth setting, in four lists:
 // values without a clear gain or loss, values that are faster by themselves, slower values, and values
-// that failed.
+// that failed or made more operations fail.
 func (t Tuning) tried() (worthless, alone, slow, out []string) {
 	chosen := map[string]bool{}
 	for _, s := range t.Steps {

@@ -30,7 +30,7 @@ type writing struct {
 	cluster
 	*Database
 	members []driver.Member // if the database is not a cluster, a single member without a name
-	next    atomic.Int64    // the greatest ID that a client has used for a row so far
+	next    atomic.Int64    // the greatest ID that any client has given to a row so far
 }
 
 func (c cluster) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// intervals is the number of intervals, of equal probability, that describe a distribution.
+// The constant "intervals" is the number of intervals, of equal probability, that describe a
+// distribution.
 const intervals = 16
 
 // column adds the generator of a column to the data set d of table t. The parameter "more" is true if the

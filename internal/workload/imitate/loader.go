@@ -36,7 +36,7 @@ type loader struct {
 	tell func(string)
 }
 
-// cacheKiB is how many KiB of the imitation are kept in memory while it is loaded.
+// cacheKiB is the size in KiB of the page cache with which the imitation is loaded.
 const cacheKiB = 256 << 10
 
 func newLoader(db *sql.DB, p *plan.Plan, seed uint64, tell func(string)) (*loader, error) {

@@ -257,7 +257,7 @@ type stmt struct {
 	statement
 }
 
-// convertingStmt is a statement of a library that has its own conversion for each column.
+// convertingStmt is a statement of a library that implements the interface ColumnConverter.
 type convertingStmt struct {
 	*stmt
 	converter driver.ColumnConverter //nolint:staticcheck // database/sql uses it too
@@ -375,7 +375,7 @@ func (c *conn) before(s statement) int64 {
 	return c.tx
 }
 
-// after notes that no transaction is open, if the statement s ended the transaction or failed to
+// after notes that no transaction is open if the statement s ended the transaction, or if it failed to
 // begin one. err is the error of s.
 func (c *conn) after(s statement, err error) {
 	switch {

@@ -44,7 +44,7 @@ const (
 
 // Event is the execution of a statement, or another action.
 type Event struct {
-	At, Took    time.Duration // At is the time since the recording began
+	At, Took    time.Duration // At is the time from the beginning of the recording to the beginning of the event; Took is the duration of the event
 	Connection  int64
 	Transaction int64 // 0 outside a transaction
 	Do          Action

@@ -42,8 +42,8 @@ type Options struct {
 	// types and lengths of parameters, and SQLite's codes of errors, are recorded.
 	Values bool
 
-	// Buffer is the size in bytes at which the buffer is written. If the process is killed, at
-	// most that many bytes are lost. The default is 64 KiB.
+	// Buffer is the size in bytes at which the buffer is written. If the process is killed, the lines in
+	// the buffer are lost. The default is 64 KiB.
 	Buffer int
 
 	// Interval is the longest time for which a line stays in the buffer. The default is one
@@ -59,8 +59,8 @@ const (
 	defaultBuffer   = 64 << 10
 	defaultInterval = time.Second
 
-	// A recorder remembers the texts of statements, to write each only once. An application
-	// that puts values into its SQL has a new text at each execution. So there is a limit,
+	// A recorder remembers the texts of statements, so that it writes each text only once. An
+	// application that puts values into its SQL has a new text at each execution. So there is a limit,
 	// after which all texts are forgotten and written again.
 	maxStatements     = 10_000
 	maxStatementBytes = 16 << 20

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// proveIdle returns conns, which are all connections of the pool, to the pool. If pool_idle is
-// set, it also observes how many connections the pool keeps, and adds the number to the proof.
+// proveIdle puts all connections of the pool, conns, back into the pool. If pool_idle is set, it also
+// observes how many connections the pool keeps, and adds the number to the proof.
 func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []driver.Conn, proof *protocol.Proof) error {
 	if _, set := s["pool_idle"]; !set {
 		return giveBack(conns)

@@ -103,9 +103,9 @@ func (i *inserter) bySet(ctx context.Context) error {
 	return i.commit(ctx)
 }
 
-// chunkRows returns how many rows of the set are generated at a time. The number is a multiple of
-// the field RowsPerStatement or, if the field Transaction is "every", of the field Every. So only
-// the last statement or transaction has fewer rows.
+// chunkRows returns how many rows of the set are generated at a time. If the field Transaction is
+// "every", the number is a multiple of the field Every. Otherwise it is a multiple of the field
+// RowsPerStatement. So only the last transaction or statement has fewer rows.
 func (i *inserter) chunkRows(set *insertSet) int64 {
 	n := i.t.gen.RowsFitting(set.Name)
 	per := i.in.RowsPerStatement

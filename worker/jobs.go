@@ -134,8 +134,8 @@ func (r recovering) Open(ctx context.Context, path string, s driver.Settings) (d
 	return r.Recover(ctx, path, s)
 }
 
-// peakOf returns the peak memory in bytes of this process or, if the parameter "children" is true, of
-// its living children.
+// peakOf returns the peak memory in bytes of this process. If the parameter "children" is true, it
+// returns the peak memory of the living children instead.
 func peakOf(children bool) int64 {
 	if !children {
 		return peakRSS()
@@ -196,7 +196,7 @@ func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.S
 // openAgain is how long openPatiently waits between two attempts.
 const openAgain = 10 * time.Millisecond
 
-// lasting lists the settings that SQLite stores in the database.
+// The list "lasting" has the settings that SQLite stores in the database.
 var lasting = []string{"journal_mode", "auto_vacuum", "page_size"}
 
 // mayWrite returns an error if the job would write to a database that sqlite3perf did not

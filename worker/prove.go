@@ -234,9 +234,9 @@ func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) erro
 	return err
 }
 
-// observeOpening determines the settings that no PRAGMA reports: txlock, cache and mode. For txlock
-// and cache it opens the same file a second time, and observes whether locks of the first pool stop
-// a connection of the second. It leaves out settings that it cannot observe.
+// observeOpening determines the settings that no PRAGMA reports: txlock, cache and mode. For txlock and
+// cache it opens the same file with a second pool, and observes whether locks of the first pool stop a
+// connection of the second pool. It leaves out settings that it cannot observe.
 func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen driver.Settings, err error) {
 	seen = driver.Settings{}
 	if t.req.Settings["mode"] == "memory" {
@@ -306,8 +306,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	return seen, err
 }
 
-// observeCache returns "shared" if two connections share a cache, and "private" otherwise. While
-// one connection holds the write lock, the connection "other" asks for it. The error is
+// observeCache returns "shared" if two connections share a cache, and "private" otherwise. While one
+// connection holds the write lock, the connection "other" asks for the same lock. The error is
 // SQLITE_LOCKED only in a shared cache.
 func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, error) {
 	holder, err := t.db.Conn(ctx)
@@ -334,8 +334,8 @@ func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, er
 // libraries do not return SQLITE_LOCKED but wait until the other connection unlocks.
 const patience = 250 * time.Millisecond
 
-// tryLock runs a statement that needs a lock. It returns 0 if the statement gets the lock,
-// SQLITE_LOCKED if the library waits too long, and otherwise the results of lockCode.
+// tryLock runs a statement that needs a lock. It returns 0 if the statement gets the lock. It returns
+// SQLITE_LOCKED if the library waits too long. In all other cases it returns the results of lockCode.
 func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

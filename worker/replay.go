@@ -28,7 +28,7 @@ type replay struct {
 	code     []int32 // SQLite's result code; 0 if the event succeeded
 
 	inserted map[int]int64 // the last insert IDs that were recorded, by event
-	otherID  []bool        // the event has inserted another ID than recorded; nil if inserted is nil
+	otherID  []bool        // the event has inserted another ID than recorded; nil if the field "inserted" is nil
 }
 
 const notRun = -1
@@ -45,7 +45,7 @@ type replayClient struct {
 	result  driver.Result // the result of the current event; nil if it need not be compared with the recording
 	said    map[int]said  // by code, the first error with this code that is neither a lock error nor in the recording
 	elapsed int64
-	asking  int64        // time in ns that asking the library for results took
+	asking  int64        // time in ns spent on asking the library for results
 	turns   *clientTurns // divides the replay into slices; nil if it is measured in one piece
 	state   *clientState // nil if the replay's PatienceMS is 0
 	err     error

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// rowTurns divides the executions of a query into slices of rows. Otherwise a query that is
-// executed only once would be one long slice. The slices of an execution begin after its first row,
-// because the first row can take much longer than the others, for example if SQLite must sort them.
+// rowTurns divides the executions of a query into slices of rows. Without it, a query that is executed
+// only once would be one long slice. The slices of an execution begin after its first row, because the
+// first row can take much longer than later rows, for example if SQLite must sort the rows.
 type rowTurns struct {
 	slicing
 	ctx context.Context

@@ -6,12 +6,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// slicing divides a phase into slices. Between two slices the worker waits until the other
-// trials have had their turns. The zero value does not divide the phase.
+// slicing divides a phase into slices. Between two slices the worker waits until the other trials have
+// had their turns. The zero value does not divide the phase.
 //
-// The first operations of a slice, its lead, take longer than the others, because they find cold
-// caches: the other trials have used the processor. slicing measures how much longer. It does not
-// count the lead of the first slice, because a phase that is not divided begins in the same way.
+// The first operations of a slice are called its lead. They take longer than later operations, because
+// they find cold caches: the other trials have used the processor. slicing measures how much longer. It
+// does not count the lead of the first slice, because a phase that is not divided begins in the same
+// way.
 type slicing struct {
 	trial *trial
 	watch *Stopwatch
@@ -20,9 +21,9 @@ type slicing struct {
 	left  int64 // operations left in the current slice
 	lead  int64 // operations in a lead; 0: leads are not timed
 
-	began            int64 // when the lead of the current slice began or, after the lead, when the rest of the slice began
-	leads, rests     int64 // total time in ns of the leads, and of the rests of the same slices after their leads
-	leadOps, restOps int64 // number of operations in the leads, and in the rests
+	began            int64 // time at which the lead of the current slice began; after the lead, time at which the rest of the slice began
+	leads, rests     int64 // total time in ns of the leads, and of the operations after the leads in the same slices
+	leadOps, restOps int64 // number of operations in the leads, and after the leads in the same slices
 	slices           int64 // number of slices whose lead has ended
 }
 
@@ -39,7 +40,7 @@ func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 }
 
 // count counts an operation that is about to begin. It reports whether a slice has ended, so that the
-// operation belongs to the next one.
+// operation belongs to the next slice.
 func (s *slicing) count() (ended bool) {
 	switch s.left--; {
 	case s.left == -1 && s.size > 0:

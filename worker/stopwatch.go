@@ -39,7 +39,8 @@ type Stopwatch struct {
 	io0                                         ioCount
 }
 
-// ioCount is how often a process has waited for the disk, and what it has written.
+// ioCount has the number of calls with which a process waited for the disk, the number of calls that
+// wrote, and the number of bytes written.
 type ioCount struct{ syncs, writes, bytes int64 }
 
 func (c *ioCount) add(more ioCount) {
@@ -50,8 +51,8 @@ func (c *ioCount) subtract(less ioCount) {
 	c.syncs, c.writes, c.bytes = c.syncs-less.syncs, c.writes-less.writes, c.bytes-less.bytes
 }
 
-// count is the number n of events that a counter has counted. The field "missed" is how long, in
-// nanoseconds, threads ran without being counted, because the processor had too few counters or
+// count is the number n of events that a counter has counted. The field "missed" is the time, in
+// nanoseconds, in which threads ran without being counted, because the processor had too few counters or
 // another kind of core.
 type count struct{ n, missed int64 }
 

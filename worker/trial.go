@@ -23,9 +23,9 @@ type Hand interface {
 	// Check returns an error if the driver cannot run the trial.
 	Check(req *protocol.Request) error
 
-	// Perform runs a phase on a database that the driver has opened. It runs the stopwatch w around
-	// the timed part. It writes the counts to s and, unless req.Brief names the phase, the
-	// checksum.
+	// Perform runs a phase on a database that the driver has opened. It runs the stopwatch w around the
+	// timed part. It writes the counts to s. It also writes the checksum to s, unless req.Brief names
+	// the phase.
 	Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *plan.Phase, s *protocol.Sample, w *Stopwatch) error
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// countWaits begins to count the waits for a connection of the pools. It returns a function that
-// returns the waits since then, or nil if the driver does not count waits.
+// countWaits begins to count the waits for a connection of the pools. The function that it returns
+// reports the waits since then, or nil if the driver does not count waits.
 func (t *trial) countWaits() func() []protocol.Wait {
 	before, known := t.waited()
 	return func() []protocol.Wait {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// walWatch counts how often a write-ahead log restarts. A writer restarts the log when a
-// checkpoint has copied all of it and no reader uses it. During a long read the log only grows.
+// walWatch counts the restarts of a write-ahead log. A writer restarts the log when a checkpoint has
+// copied all of it and no reader uses it. During a long read the log only grows.
 type walWatch struct {
 	path  string
 	first uint32
@@ -39,7 +39,7 @@ func watchWAL(database string) *walWatch {
 	return w
 }
 
-// restarts ends the watch and returns how often the log has restarted since its header was first
+// restarts ends the watch and returns how many times the log has restarted since its header was first
 // read. It returns 0 if the header could not be read.
 func (w *walWatch) restarts() int64 {
 	close(w.stop)

@@ -102,7 +102,8 @@ func (t Tuning) risk(s *Step) string {
 
 func assigned(s driver.Settings) string { return document.And(strings.Fields(stats.SettingWords(s))) }
 
-// added joins the settings that a step adds. The value "" means the workload's own value.
+// added writes the settings that a step adds as one text. A setting with the value "" returns to the
+// workload's own value.
 func added(s driver.Settings) string {
 	return document.And(document.Map(stats.SettingNames(s), func(name string) string {
 		if s[name] == "" {
@@ -140,7 +141,7 @@ type JSONTuning struct {
 	Today   driver.Settings `json:"today"`    // settings in force if the search changes nothing
 	CanLose string          `json:"can_lose"` // what the workloads' own settings can lose, in words
 	Margin  float64         `json:"margin"`
-	Spelled []Spelled       `json:"spelled,omitempty"` // how to pass two choices of settings to the driver: the best settings, and the fastest ones at a greater risk
+	Spelled []Spelled       `json:"spelled,omitempty"` // how to pass two choices of settings to the driver: the best settings, and the fastest settings at a greater risk
 	Set     driver.Settings `json:"set"`               // the best settings that risk no more than today's settings; empty if no setting is worth setting
 	Steps   []Step          `json:"steps"`
 	Tried   []*Tried        `json:"tried"`

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// loss returns the worst loss that the settings can cause in any phase after these changes. Losses
-// are numbered as in [Search.Loss].
+// loss returns the worst loss that the settings with these changes can cause in any phase. Losses are
+// numbered as in [Search.Loss].
 func (s *Search) loss(changes driver.Settings) (worst int) {
 	for _, f := range s.forces {
 		worst = max(worst, s.Loss(f.With(changes)))
@@ -35,7 +35,7 @@ func (s *Search) grid() int {
 			}
 		}
 		if len(all) > 1<<16 {
-			return len(all) // so many combinations need not be counted exactly
+			return len(all) // the number is so great that it need not be exact
 		}
 	}
 	return len(slices.DeleteFunc(all, func(c driver.Settings) bool { return !s.allowed(c) || len(s.normal(c)) < len(c) }))

@@ -17,13 +17,13 @@ import (
 const (
 	mostRounds   = 60  // greatest number of rounds in a confirmation
 	mostConfirms = 2   // greatest number of confirmations; the second one leaves out settings that the first one showed to be worthless
-	firstShare   = 0.5 // fraction of the time left that the first confirmation may take
+	firstShare   = 0.5 // fraction of the remaining time that the first confirmation may take
 	costlyMemory = 1.05
 )
 
-// confirm measures the best candidates, and the steps to them, in new trials. If a step is not
-// clearly faster than the one before, confirm leaves out the values that [Search.prune] removes,
-// and measures the remaining steps once more.
+// confirm measures the best candidates, and the steps that lead to them, in new trials. If some steps
+// turn out not to be worth setting, confirm leaves out the values that [Search.prune] removes, and
+// measures the remaining steps once more.
 func (s *Search) confirm(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		steps := s.steps()
@@ -68,9 +68,9 @@ func leastRounds(tests int) int {
 	return n
 }
 
-// prune removes from the best candidates the values of steps that are not worth setting. It keeps two kinds
-// of such values. It keeps a value that looks fast if no later step is worth setting. And it keeps a value if
-// more data could be lost without it than is allowed.
+// prune removes from the best candidates the values of steps that are not worth setting. It keeps such a
+// value in two cases: if the value looks fast and no later step is worth setting, or if more data than
+// allowed could be lost without the value.
 func (s *Search) prune(steps []*Step) {
 	after := false // whether a later step is worth setting
 	for _, x := range slices.Backward(steps[1:]) {
@@ -173,7 +173,7 @@ func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) 
 	level := 1 - stats.Alpha/float64(tests)
 	ratio := func(i, j int) stats.Summary { return stats.SummarizeRatiosAt(stats.Values(m.Ratios(i, j)), level) }
 	last := 0                           // index of the last step that is worth setting
-	luck := make([]float64, len(steps)) // for each step: the factor by which its ratio is too small by chance, because the same trials were used to choose the steps
+	luck := make([]float64, len(steps)) // for each step: the factor by which its ratio is probably too small, because the same trials decided which steps are worth setting
 	for i, x := range steps {
 		x.Memory = m.Memory(i)
 		if i == 0 {
@@ -189,7 +189,7 @@ func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) 
 		x.Ratio, x.Gain = ratio(i, 0), ratio(i, x.Before)
 		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-f.Margin
 		luck[i] = luck[x.Before]
-		if x.Worth { // the step was chosen by the same trials, so its gain is corrected
+		if x.Worth { // the same trials decided that the step is worth setting, so its gain looks too large and is corrected
 			gain := stats.LessByChance(x.Gain, 1-f.Margin)
 			luck[i] *= x.Gain.Median / gain
 			x.Gain.Median = gain

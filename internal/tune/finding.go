@@ -25,20 +25,20 @@ type Tried struct {
 	Name       string          `json:"setting"`
 	Value      string          `json:"value"`
 	With       driver.Settings `json:"with,omitempty"` // other changes that both candidates of the ratio have
-	Ratio      stats.Summary   `json:"ratio,omitzero"` // time with the value divided by time without it
+	Ratio      stats.Summary   `json:"ratio,omitzero"` // time with the value, divided by the time without it
 	Status     result.Status   `json:"status"`
 	Why        string          `json:"why,omitempty"`         // why Status is not OK
 	MoreFailed bool            `json:"more_failed,omitempty"` // operations failed significantly more often with the value, or more often in every round of its race
 
-	memory     float64 // peak resident set with the value divided by the peak without it; 0 if unknown
+	memory     float64 // peak resident set with the value, divided by the peak without it; 0 if unknown
 	perSuccess float64 // like the median of Ratio, but with the time per successful operation
 }
 
 // String returns the setting as name=value.
 func (t *Tried) String() string { return t.Name + "=" + t.Value }
 
-// Step is a choice of settings that the search offers. It is worth setting if it is significantly
-// faster than the step Before, by at least the margin.
+// Step is a choice of settings that the search offers. It is worth setting if it is significantly faster
+// than the step whose index is Before, and by at least the margin.
 type Step struct {
 	Changes driver.Settings    `json:"changes"`           // changes of the workloads' own settings; empty in the first step
 	Added   driver.Settings    `json:"added,omitempty"`   // the difference from the step Before; the value is "" for a setting that returns to the workload's own value

@@ -82,11 +82,11 @@ func (s *Search) untried(c driver.Settings) (list []driver.Settings) {
 	return list
 }
 
-// hopeless is the ratio of times above which a value is not tried together with others.
+// The constant "hopeless" is the ratio of times above which a value is not tried together with others.
 const hopeless = 1.1
 
-// mostNeighbors is the greatest number of neighbors in a race. More would leave no time for
-// later races.
+// mostNeighbors is the greatest number of neighbors in a race. With more neighbors, a race would leave
+// no time for later races.
 const mostNeighbors = 24
 
 // neighbors measures candidates that differ from the best ones in one setting.
@@ -94,7 +94,7 @@ func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
 	type exchange struct {
 		to    driver.Settings
-		ratio float64 // time with the new value divided by the time without it, in the first race with this value
+		ratio float64 // time with the new value, divided by the time without it, in the first race with this value
 	}
 	var exchanged []exchange
 	for _, c := range s.incumbents() {

@@ -58,8 +58,8 @@ func (s *Search) left() time.Duration {
 	return s.deadline.Add(-min(max(s.leastConfirmed(), s.Time/3), s.Time/2)).Sub(s.Now())
 }
 
-// leastConfirmed returns the least time in which the steps found so far and one more can be
-// confirmed. One more, because another step may still be found.
+// leastConfirmed returns the least time in which the steps found so far and one further step can be
+// confirmed. It counts a further step because the search may still find one.
 func (s *Search) leastConfirmed() time.Duration {
 	n := len(s.steps()) + 1
 	return time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)
@@ -186,8 +186,8 @@ func (f *field) value(i int) float64 {
 
 // perSuccess returns the time per successful operation of candidate i, divided by the same time of
 // candidate j. It does not use the time per operation, because operations that fail may take little
-// time. After only a few rounds, it may be unclear whether more operations fail with a candidate.
-// By the time per operation, such a candidate would seem to be the fastest.
+// time. After only a few rounds, it may be unclear whether more operations fail with a candidate. If
+// candidates were compared by the time per operation, such a candidate would seem to be the fastest.
 func (f *field) perSuccess(i, j int) float64 {
 	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
 }

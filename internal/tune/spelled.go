@@ -22,13 +22,13 @@ type Spelled struct {
 	// with it, and the settings were read back. It is nil if the driver takes no data source name.
 	Spelling *dsn.Spelling `json:"spelling,omitempty"`
 
-	// Calls describes how to set the settings that no data source name can express or, if Spelling is
-	// nil, all settings.
+	// Calls describes how to set the settings that no data source name can express. If Spelling is nil,
+	// these are all settings.
 	Calls []string `json:"calls,omitempty"`
 }
 
-// Spell says how to give settings to a driver. The parameter "told" says how the driver's library treats a
-// data source name with these settings, and is nil if the driver takes no data source name.
+// Spell says how to give settings to a driver. The parameter "told" says how the driver's library treats
+// a data source name with these settings. It is nil if the driver takes no data source name.
 func Spell(info driver.Info, set driver.Settings, told *dsn.Told) Spelled {
 	_, rest := dsn.Of("", set)
 	s := Spelled{Settings: set}

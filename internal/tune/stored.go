@@ -119,8 +119,8 @@ func (k *kept) renumber() {
 	}
 }
 
-// check returns an error if a stored answer contradicts itself, because somebody else may have made
-// it. The parameter "others" is the number of other runs that the answer names.
+// check returns an error if a stored answer contradicts itself. Somebody else may have made the answer.
+// The parameter "others" is the number of other runs that the answer names.
 func (k *kept) check(others int) error {
 	bad := func(format string, args ...any) error { return fmt.Errorf("its answer: "+format, args...) }
 	switch {

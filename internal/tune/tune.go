@@ -44,8 +44,8 @@ type Search struct {
 	// first in the run, then the cases of the second, and so on.
 	Measure func(context.Context, Plan) (*stats.Analysis, error)
 
-	// Needs, if not nil, is called once the time of a trial is known, unless there is nothing to
-	// try.
+	// Needs may be nil. Otherwise it is called after the time of a trial has been measured, if there are
+	// values to try.
 	Needs func(Need)
 
 	Now func() time.Time
@@ -54,7 +54,7 @@ type Search struct {
 
 	found    *Finding
 	deadline time.Time
-	first    time.Duration     // time of a candidate's first trial, with loading
+	first    time.Duration     // time of a candidate's first trial, including the loading of the database
 	later    time.Duration     // time of each later trial
 	forces   []driver.Settings // settings in force today, one element for each phase of each workload
 	space    []Setting
@@ -66,7 +66,7 @@ type Search struct {
 // Plan is a race to be measured.
 type Plan struct {
 	What     string
-	Confirms bool // true if the race confirms steps, so the search chooses no candidate by its trials
+	Confirms bool // true if the race confirms steps; the search then does not use the race to choose candidates
 
 	// Candidates are changes of the workloads' own settings. The first candidate is empty.
 	Candidates []driver.Settings
@@ -104,8 +104,8 @@ func (e *BaseError) Error() string {
 // long trials take.
 const probeRounds = 3
 
-// mostNeighborRaces is the greatest number of races among neighbors. There are fewer if a race
-// finds nothing better.
+// mostNeighborRaces is the greatest number of races among neighbors. If a race finds no better
+// candidate, it is the last one.
 const mostNeighborRaces = 4
 
 // Run searches for settings. If it fails, it returns the findings so far with the error.

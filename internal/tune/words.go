@@ -24,9 +24,8 @@ type Tuning struct {
 	Spelled []Spelled
 }
 
-// Offered lists the settings that the answer names: the settings of the best choice and, if it is
-// another choice, the settings of the choice with the greatest risk. A choice without changes is
-// left out.
+// Offered lists the settings that the answer names: the settings of the best choice, and the settings of
+// the choice with the greatest risk if that is a different choice. A choice without changes is left out.
 func (t Tuning) Offered() (list []driver.Settings) {
 	if len(t.Steps) == 0 {
 		return nil
@@ -171,8 +170,9 @@ func (t Tuning) phases() string {
 	return "all phases"
 }
 
-// tried returns the values that are in no step worth setting, in four lists: without a clear gain
-// or loss, faster by themselves, slower, and failed.
+// tried returns the tried values that do not belong to a step that is worth setting, in four lists:
+// values without a clear gain or loss, values that are faster by themselves, slower values, and values
+// that failed or made more operations fail.
 func (t Tuning) tried() (worthless, alone, slow, out []string) {
 	chosen := map[string]bool{}
 	for _, s := range t.Steps {

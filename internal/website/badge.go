@@ -20,8 +20,8 @@ func (h *history) badgeWords() []string {
 	return []string{name, h.badgeText()}
 }
 
-// badgeText compares the newest release with plain C or, if they were not measured together, with
-// the release before.
+// badgeText compares the newest release with plain C if they were measured together. Otherwise it
+// compares the newest release with the release before.
 func (h *history) badgeText() string {
 	if h.floorIsNewest() {
 		if text := toPlainC(h.floor.Ratio); strings.HasPrefix(text, "about") {

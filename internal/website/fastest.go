@@ -37,9 +37,9 @@ func ranked(f *JSONRun) map[string]bool {
 	return drivers
 }
 
-// fastest returns the cells in which a run ranked several drivers. The parameter "list" has the
-// newest run first. A run that only compares two sides counts if no other run ranked drivers in a
-// cell.
+// fastest returns the cells in which a run ranked several drivers. The parameter "list" has the newest
+// run first. For each cell, the newest ranking is used. A run that only compares two sides is used only
+// if no other run ranked drivers in the cell.
 func fastest(list []*JSONRun) (cells []*cell) {
 	seen := map[string]bool{}
 	list = slices.Clone(list)
@@ -184,7 +184,8 @@ func marked(name string, harmful []string) string {
 	return name
 }
 
-// changed names the releases of the fastest drivers that changed the time of the cell.
+// changed names, for each of the fastest drivers, the releases that changed the driver's time in the
+// cell.
 func (c *cell) changed(drivers []*history) string {
 	var words []string
 	for _, x := range c.best() {
@@ -205,7 +206,7 @@ func (c *cell) changed(drivers []*history) string {
 	return strings.Join(slices.Compact(words), "; ")
 }
 
-// toFloor returns the driver's time relative to plain C. The list of drivers is sorted by it.
+// toFloor returns the driver's time relative to plain C. The list of drivers is sorted by this time.
 func (h *history) toFloor() float64 {
 	if h.floor == nil {
 		return math.Inf(1)

@@ -35,7 +35,7 @@ const manifestName = "sqlite3perf-site.json"
 
 type manifest struct {
 	Generator string            `json:"generator"`
-	Pages     map[string]string `json:"pages"` // for each file, the hash of the run and of the program that the file was made from
+	Pages     map[string]string `json:"pages"` // for each file, a hash that identifies the run and the program from which the file was made
 	Sums      map[string]string `json:"sums"`  // for each file, the hash of its content
 }
 
@@ -73,8 +73,8 @@ func openFiles(dir string) (*files, error) {
 
 func (f *files) close() { f.root.Close() }
 
-// begin reads the manifest. In an empty directory it writes one, so that a later call continues if
-// this one is killed.
+// begin reads the manifest. In an empty directory it writes a manifest, so that a later call can
+// continue if this call is killed.
 func (f *files) begin() error {
 	data, err := f.read(manifestName)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,8 @@ import (
 )
 
 // quantiles reads a list of at least three numbers in ascending order. It also accepts the forms that
-// l.bounds accepts: two numbers or, if the parameter "single" is true, one number. For these forms, the
-// result "list" is nil. The results "low" and "high" are the least and the greatest number.
+// l.bounds accepts: two numbers, and a single number if the parameter "single" is true. For these forms,
+// the result "list" is nil. The results "low" and "high" are the least and the greatest number.
 func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, single bool) (low, high int64, list []int64) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) < 3 {
 		low, high = l.bounds(n, what, example, least, single)

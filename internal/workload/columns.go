@@ -48,7 +48,7 @@ func (l *resolver) readColumn(c *columnInfo, name string) {
 }
 
 // generator reads how the values of a column are generated. For the generators "ref" and "pick",
-// checkColumn finds the type later, because it is the type of their source.
+// checkColumn sets the type later. It is the type of the column from which the values are taken.
 func (l *resolver) generator(c *columnInfo) {
 	n, gen := c.node, &c.Generator
 	c.Type = driver.Int

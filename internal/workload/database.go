@@ -93,7 +93,7 @@ func (w *Workload) beside(name string) bool {
 	return true
 }
 
-// shaping lists the settings that SQLite cannot change in an existing file.
+// The list "shaping" has the settings that SQLite cannot change in an existing file.
 var shaping = []string{"page_size", "auto_vacuum"}
 
 // Decided returns an error, and the setting's name, if s has a setting that cannot be chosen. If

@@ -92,7 +92,8 @@ func options(kind string) []string {
 	return append([]string{"nulls", "hidden"}, definition(kind).options...)
 }
 
-// checks lists the ways in which results are checked. Each has its syntax and its meaning.
+// checks lists the ways in which results are checked. Each entry has the syntax of a check and its
+// meaning.
 var checks = [][2]string{
 	{"expect: {rows: N}", "each execution returns N rows"},
 	{"expect: {returns: SET}", "the rows are those of a data set, every inserted column, in order"},

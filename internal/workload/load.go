@@ -141,7 +141,8 @@ func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 	return s.text, true
 }
 
-// script returns the parameter "text" as SQL or, if it is the name of a file, the SQL in that file.
+// script returns the SQL in a file if the parameter "text" is the name of a .sql file. Otherwise it
+// returns "text" itself as SQL.
 func (w *Workload) script(text string) script {
 	s := script{text: text}
 	name := strings.TrimSpace(text)

@@ -80,8 +80,8 @@ func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate
 	return count, durationMS, l.rate(f.get("rate"))
 }
 
-// duration reads a duration and returns it in milliseconds. In the file it is written like 10s or, with an
-// expression before the unit, like $time ms. duration returns 0 for a nil node.
+// duration reads a duration and returns it in milliseconds. In the file it is written like 10s. An
+// expression may stand before the unit, as in "$time ms". duration returns 0 for a nil node.
 func (l *resolver) duration(n *yaml.Node, key string) int64 {
 	if n == nil {
 		return 0

@@ -216,7 +216,8 @@ func (l *resolver) clients(n *yaml.Node, own bool) int {
 }
 
 // held reports a problem if the pool of a process has too few connections. The parameter "share" is the
-// number of clients in the process. Each client keeps one connection, so the pool must have at least as many.
+// number of clients in the process. Each client keeps one connection, so the pool needs at least one
+// connection for each client.
 func (l *resolver) held(n *yaml.Node, clients, share int) {
 	pool := l.settings.PoolSize()
 	if share <= pool {

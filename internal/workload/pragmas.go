@@ -64,9 +64,9 @@ func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	return s, true
 }
 
-// undeclared adds a warning for each setting to which the SQL just read gives a new value, unless
-// the workload requests or declares this value. A run refuses such a change. The changes are in
-// l.pragmas.
+// undeclared adds warnings about the SQL that was read last: one for each setting to which the SQL gives
+// a value that the workload neither requests nor declares. A run refuses such a change. The changes are
+// in l.pragmas.
 func (l *resolver) undeclared(n *yaml.Node, kind string) {
 	last := map[string]string{}
 	for _, s := range l.pragmas {

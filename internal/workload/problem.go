@@ -48,7 +48,7 @@ type reader struct {
 	seen     map[Problem]bool // the problems listed so far, without their notes
 	more     *Problem         // the first problem beyond the limit, which is not listed
 	visited  int              // number of visits to nodes; a node that an alias or another case leads to again counts again
-	found    int              // number of problems noted, counting repeated ones each time
+	found    int              // number of problems noted; the same problem counts each time it is noted
 	note     string           // text that is appended to the message of each new problem
 	outside  bool             // value of Problem.Outside in problems noted from now on
 }
@@ -316,8 +316,8 @@ func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	return n.Value, true
 }
 
-// oneOf reads one of the given words. It returns "" and false if n is nil or has none of these words. In
-// the latter case, it also reports a problem.
+// oneOf reads one of the given words. It returns "" and false if n is nil or has none of these words. If
+// n has none of these words, it also reports a problem.
 func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool) {
 	if n == nil {
 		return "", false

@@ -458,9 +458,9 @@ func (r *replayer) name() {
 	}
 }
 
-// lanes maps each recorded connection to a connection of the plan. The plan has as many
-// connections as were open at once. If a pool closed a connection and later opened another one,
-// both may have the same connection of the plan.
+// lanes maps each recorded connection to a connection of the plan. The plan has only as many connections
+// as the application ever had open at the same time. If a pool closed a connection and later opened
+// another one, both may have the same connection of the plan.
 func lanes(events []record.Event) map[int64]int {
 	type life struct {
 		connection int64
@@ -479,7 +479,7 @@ func lanes(events []record.Event) map[int64]int {
 		lives[n].end = max(lives[n].end, e.At+e.Took)
 	}
 	of := map[int64]int{}
-	var ends []time.Duration // when the last connection of each lane ended
+	var ends []time.Duration // for each connection of the plan, when the last recorded connection that it replaces ended
 	for _, l := range lives {
 		lane := slices.IndexFunc(ends, func(end time.Duration) bool { return end <= l.first })
 		if lane < 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// checkColumn checks the columns that a column is generated from, and reports a column that is
-// generated from itself. It finds the type of columns with the generators "ref" and "pick".
+// checkColumn checks the columns that a column is generated from, and reports a column that is generated
+// from itself. For the generators "ref" and "pick", it also finds the type of the column.
 func (l *resolver) checkColumn(c *columnInfo) {
 	if c.state == checked {
 		return

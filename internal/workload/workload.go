@@ -69,7 +69,7 @@ type Workload struct {
 	query func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error)
 
 	recordings map[string]*recording // recordings that have been read, by the name that replay phases give them
-	uncut      bool                  // a replay phase has no key "events", so the parameter of that name applies
+	uncut      bool                  // a replay phase has no key "events", so the parameter "events" applies to it
 }
 
 // Values are the values of a parameter. There is a case for each combination of the values of all

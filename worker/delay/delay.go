@@ -20,9 +20,9 @@ type Config struct {
 	Target string        // the address that connections are forwarded to
 	Delay  time.Duration // how long each byte is delayed, in each direction
 
-	// From returns the name of the process that dialed a connection from an address. The proxy
-	// calls From only between [Proxy.CutFrom] and [Proxy.Heal]. It remembers the name. If From
-	// returned "", the proxy calls it again for the same connection later. If From is nil, no
+	// From returns the name of the process that dialed a connection from an address. The proxy calls
+	// From only between [Proxy.CutFrom] and [Proxy.Heal], and remembers the name for the connection. If
+	// From returned "", the proxy calls it again for the same connection later. If From is nil, no
 	// process has a name.
 	From func(dialer net.Addr) string
 }
@@ -99,9 +99,9 @@ func (p *Proxy) Target() string { return p.config.Target }
 // Delay returns how long each byte is delayed in each direction.
 func (p *Proxy) Delay() time.Duration { return p.config.Delay }
 
-// Cut stops all bytes in both directions, including bytes that wait in the proxy. Connections stay
-// open and new connections are accepted, because a network line that is cut signals nothing. Heal
-// delivers the bytes that were sent in the meantime.
+// Cut stops all bytes in both directions, including bytes that wait in the proxy. Connections stay open
+// and new connections are accepted, because a network line that is cut signals nothing. Heal delivers
+// the bytes that were sent during the cut.
 func (p *Proxy) Cut() { p.change(func() { p.all = true }) }
 
 // CutFrom cuts connections in the same way as Cut, but only connections that one process has dialed
@@ -207,7 +207,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// forward connects a client with the target until both have ended, or until one of the two
+// forward connects a client with the target until both have stopped sending, or until one of the two
 // connections fails.
 func (p *Proxy) forward(client net.Conn) {
 	who := &dialer{from: p.config.From, addr: client.RemoteAddr()}

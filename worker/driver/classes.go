@@ -40,8 +40,8 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("column %d is declared %s and holds %s%s: declare it %s, or convert it in the SQL", e.Column, declared, got, where, instead)
 }
 
-// Classes returns the types in SQLite that a value of the declared type may have. A value
-// declared as Real may be an integer, for example coalesce(sum(x), 0) of no rows.
+// Classes returns the types in SQLite that a value of the declared type may have. A value declared as
+// Real may be an integer, for example if coalesce(sum(x), 0) gets no rows.
 func (c ColumnType) Classes() []string {
 	var list []string
 	switch c.Type {

@@ -55,9 +55,9 @@ type Info struct {
 	Limits map[string]string `json:"limits,omitempty"`
 }
 
-// Limit returns the reason of the limit that is declared for "setting=value" or, if there is none,
-// for "setting". The result "ok" is false if neither limit is declared. In place of a setting, a
-// limit may also name a behavior, such as "codes=extended".
+// Limit returns the reason of the limit that is declared for "setting=value". If there is no such limit,
+// it returns the reason of the limit for "setting". The result "ok" is false if neither limit is
+// declared. In place of a setting, a limit may also name a behavior, such as "codes=extended".
 func (i Info) Limit(setting, value string) (reason string, ok bool) {
 	if r, ok := i.Limits[setting+"="+value]; ok {
 		return r, true

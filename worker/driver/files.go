@@ -106,8 +106,8 @@ func RunVacuum(limit LimitAttached, run func() error) error {
 	return err
 }
 
-// VacuumStmt returns a statement that runs sql, a VACUUM that [PlainVacuum] accepts, with the
-// function "script". It must be the method Script of the [Runner] that prepares the statement.
+// VacuumStmt returns a statement that runs sql, a VACUUM that [PlainVacuum] accepts, with the function
+// "script". The function must be the method Script of the [Runner] that prepares the statement.
 func VacuumStmt(sql string, script func(ctx context.Context, sql string) error) Stmt {
 	return &vacuumStmt{sql, script}
 }

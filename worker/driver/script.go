@@ -13,10 +13,10 @@ import (
 const scriptPiece = 4 << 10
 
 // ScriptPieces cuts a script into pieces of whole statements, in order. Each piece has as many
-// statements as fit into 4 KiB, at least one. A VACUUM that [PlainVacuum] accepts is a separate
-// piece. A library that copies the rest of a script for each statement then takes time in
-// proportion to the script's length, not to its square. The last piece includes any comment after
-// the last statement.
+// statements as fit into 4 KiB, at least one. A VACUUM that [PlainVacuum] accepts is a separate piece.
+// The last piece includes any comment after the last statement. Some libraries copy the rest of a script
+// for each statement. With pieces, these libraries take time in proportion to the script's length, not
+// to its square.
 func ScriptPieces(sql string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		vacuums := hasWord(sql, "vacuum")
@@ -65,8 +65,8 @@ func TrimScript(sql string) string {
 }
 
 // StatementLen returns the length of the first statement of a script, including its semicolon. A
-// statement ends as in https://www.sqlite.org/c3ref/complete.html: at a semicolon or, for a
-// CREATE TRIGGER, at a semicolon that follows another semicolon and END.
+// statement ends at a semicolon. A CREATE TRIGGER ends at a semicolon that follows another semicolon and
+// END. See https://www.sqlite.org/c3ref/complete.html.
 func StatementLen(sql string) int {
 	var words [6]string // the first words, which identify a trigger
 	head := words[:0]

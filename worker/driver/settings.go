@@ -130,8 +130,8 @@ func DidYouMean(name string, candidates []string) string {
 // Meant returns the question "did you mean X?". X is the parameter "what", in quotes.
 func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
-// Suggest returns the end of an error message about an unknown name: a question that suggests the
-// nearest candidate or, if no candidate is near, a list of up to 20 candidates.
+// Suggest returns the end of an error message about an unknown name. It is a question that suggests the
+// nearest candidate. If no candidate is near, it is a list of up to 20 candidates.
 func Suggest(name string, candidates []string) string {
 	if len(candidates) == 0 {
 		return "there are none"
@@ -261,8 +261,8 @@ func (s Settings) Processes() int { return s.number("processes", 1, 1) }
 // Connections returns how many connections all pools of a process have.
 func (s Settings) Connections() int { return s.PoolSize() + s.PoolReaders() }
 
-// PoolIdle returns how many connections of the pool stay open while they are idle: the setting
-// pool_idle, or all connections if it is not set or greater than the pool's size.
+// PoolIdle returns how many connections of the pool stay open while they are idle. This is the setting
+// pool_idle. If it is not set, or is greater than the pool's size, all connections stay open.
 func (s Settings) PoolIdle() int { return min(s.number("pool_idle", 0, s.PoolSize()), s.PoolSize()) }
 
 // Begin returns the statement that begins a transaction in the mode of the setting txlock.
@@ -335,9 +335,9 @@ func Differences(wanted Settings, connections []Settings, why func(setting, valu
 	return ""
 }
 
-// Check compares the wanted settings with those in the parameter "got", which were read back from
-// one connection. A setting that cannot be read back is not in "got". This is a mismatch only if
-// the setting's [SettingDef] has Pragma or Shown set.
+// Check compares the wanted settings with those in the parameter "got", which were read back from one
+// connection. A setting that cannot be read back is not in "got". Such a setting is a mismatch only if
+// its [SettingDef] has Pragma or Shown set.
 func Check(wanted, got Settings) []Mismatch {
 	var list []Mismatch
 	for _, d := range Vocabulary {

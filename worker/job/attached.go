@@ -17,8 +17,8 @@ func Attach(ctx context.Context, r driver.Runner, path string) error {
 	return r.Script(ctx, "ATTACH '"+strings.ReplaceAll(file, "'", "''")+"' AS "+protocol.AttachedSchema)
 }
 
-// attach attaches the second database to the job's connection, unless it is already attached, and
-// gives it the journal mode and the synchronous setting of the first database.
+// attach attaches the second database to the job's connection, and gives it the journal mode and the
+// synchronous setting of the first database. It does nothing if the second database is already attached.
 func (k *committing) attach(ctx context.Context) error {
 	if len(k.Attach) == 0 {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// listed is the maximum number of mismatches that are reported in detail.
+// The constant "listed" is the maximum number of mismatches that are reported in detail.
 const listed = 10
 
 func (b bench) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error {
@@ -40,7 +40,7 @@ func (b bench) run(ctx context.Context, d *Database, tell func(protocol.Progress
 }
 
 const (
-	// counted is how many rows are read between two checks of the context.
+	// The constant "counted" is the number of rows that are read between two checks of the context.
 	counted = 1024
 
 	// rangesEach is how many ranges of the table there are for each reader. With many small

@@ -30,7 +30,7 @@ type writing struct {
 	cluster
 	*Database
 	members []driver.Member // if the database is not a cluster, a single member without a name
-	next    atomic.Int64    // the greatest ID that a client has used for a row so far
+	next    atomic.Int64    // the greatest ID that any client has given to a row so far
 }
 
 func (c cluster) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error {
@@ -133,9 +133,9 @@ type written struct {
 	hist               *latency.Histogram
 }
 
-// write runs clients that write for DurationMS. If the histogram "visible" is not nil, the first
-// client waits after each write until every member shows the row. It records in "visible" the time
-// from the beginning of the write until then.
+// write runs clients that write for DurationMS. If the histogram "visible" is not nil, the first client
+// waits after each write until every member shows the row. For each such write it records in "visible"
+// the time from the beginning of the write to the end of the wait.
 func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *latency.Histogram) (*written, error) {
 	sum := &written{hist: latency.New()}
 	var mu sync.Mutex

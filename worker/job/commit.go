@@ -60,7 +60,7 @@ type committing struct {
 	work     *work
 	number   *step // sets the number of the last transaction
 	prepared []*statement
-	filling  time.Duration // time that generating values took in the current attempt
+	filling  time.Duration // time spent on generating values in the current attempt
 	random   *rand.Rand
 	out      *protocol.Committed
 	tell     func(protocol.Progress)
@@ -227,9 +227,9 @@ func (k *committing) try(ctx context.Context, n int, u *unit, canceled bool) err
 	return k.attempt(ctx, n, u)
 }
 
-// borrowAgain returns the connection of a canceled attempt at transaction n to the pool, and
-// borrows a connection again. In k.out.Disturbed it reports if the canceled attempt still has an
-// effect on that connection.
+// borrowAgain returns the connection of a canceled attempt at transaction n to the pool, and borrows a
+// connection again. If the canceled attempt still has an effect on that connection, borrowAgain reports
+// it in k.out.Disturbed.
 func (k *committing) borrowAgain(ctx context.Context, n int) (err error) {
 	_ = k.close() // an error is ignored, because it may again say that the attempt was canceled
 	if k.conn, err = k.db.Conn(ctx); err != nil {

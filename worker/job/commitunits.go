@@ -45,9 +45,9 @@ func newWork(gen *plan.Gen, p *plan.Plan, most int) *work {
 	return &work{Plan: p, gen: gen, most: most, inserts: map[string]*statement{}}
 }
 
-// plan finds out which phases come before the first transaction, and which transactions there are.
-// The transactions come from the timed inserts and the timed mixes. They end before the next other
-// phase that changes the database, such as a script.
+// plan finds out which phases come before the first transaction, and which transactions there are. The
+// transactions come from the timed inserts and the timed mixes. If a transaction is followed by another
+// phase that changes the database, such as a script, plan ignores that phase and all later phases.
 func (w *work) plan() (err error) {
 	var unfit *plan.Phase // a phase before the first transaction that changes the database, but is neither an insert nor a script
 	for i := range w.Phases {

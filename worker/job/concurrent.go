@@ -21,8 +21,8 @@ type group struct {
 	total  tally
 }
 
-// shard counts the operations of some members of a group. A group has only a few shards, so that
-// all can be collected each second. It has more than one, so that members rarely wait for each
+// shard counts the operations of some members of a group. A group has only a few shards, so that all
+// shards can be collected each second. It has more than one shard, so that members rarely wait for each
 // other.
 type shard struct {
 	mu sync.Mutex

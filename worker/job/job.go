@@ -25,9 +25,9 @@ type Database struct {
 	// replace settings of the same name.
 	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
 
-	// CPU returns the CPU time in nanoseconds of this process and of its children. PeakRSS
-	// returns the peak memory in bytes of this process or, if its parameter is true, of its
-	// living children. Both return 0 where the system does not report it.
+	// CPU returns the CPU time in nanoseconds of this process and of its children. PeakRSS returns the
+	// peak memory in bytes of this process. If the parameter of PeakRSS is true, it returns the peak
+	// memory of the living children instead. Both return 0 where the system does not report it.
 	CPU     func() (own, children int64)
 	PeakRSS func(children bool) int64
 }

@@ -28,8 +28,8 @@ type Summary struct {
 	Histogram string `json:"histogram"`
 }
 
-// longest is the greatest latency in ns that a histogram can record. A greater latency is recorded
-// as this value.
+// The constant "longest" is the greatest latency in ns that a histogram can record. A greater latency is
+// recorded as this value.
 const longest = int64(120e9)
 
 // Histogram is the distribution of an operation's latency, with a precision of three digits. Only

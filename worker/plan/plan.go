@@ -48,7 +48,7 @@ func (p *Plan) SQL() iter.Seq[string] {
 type DataSet struct {
 	Name    string   `json:"name" jsonschema:"pattern=^[^.]+$"`
 	Parent  string   `json:"parent,omitempty"`
-	Count   int64    `json:"count" jsonschema:"maximum=1099511627776"` // number of rows or, in a nested set, number of rows for each row of the parent
+	Count   int64    `json:"count" jsonschema:"maximum=1099511627776"` // number of rows; in a nested set, number of rows for each row of the parent
 	Total   int64    `json:"total" jsonschema:"maximum=1099511627776"` // rows in total
 	Table   string   `json:"table"`                                    // table into which the rows are inserted
 	Columns []Column `json:"columns" jsonschema:"nullable"`
@@ -143,8 +143,8 @@ type Generator struct {
 	Int    int64    `json:"int,omitempty" jsonschema:"signed"`        // const of type int, bool or time: the value
 	Choice []string `json:"choice,omitempty" jsonschema:"minItems=1"` // choice: the texts to choose from
 
-	// List has the values of a list. Each is null or, depending on the column's type, a whole
-	// number, a number, a text, or a text of hexadecimal digits for a blob.
+	// List has the values of a list. Each value is null or fits the column's type: a whole number, a
+	// number, a text, or a text of hexadecimal digits for a blob.
 	List []json.RawMessage `json:"list,omitempty" jsonschema:"minItems=1"`
 }
 

@@ -147,7 +147,7 @@ const (
 	PartStatements = "statements"
 )
 
-// longest is the maximum number of bytes of a value that are reported.
+// The constant "longest" is the maximum number of bytes of a value that are reported.
 const longest = 256
 
 // timeFormat writes a time with its nanoseconds and its offset from UTC.

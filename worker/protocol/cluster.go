@@ -29,8 +29,8 @@ type ClusterLoad struct {
 // with each level in Levels.
 type ClusterHarm struct {
 	Clients  int      `json:"clients" jsonschema:"minimum=1"`
-	Kills    int      `json:"kills,omitempty"`                                                                         // how often the leader is killed; it is restarted with its data
-	Cuts     int      `json:"cuts,omitempty"`                                                                          // how often the leader's connections to the other members are cut; they are restored
+	Kills    int      `json:"kills,omitempty"`                                                                         // number of times that the leader is killed and restarted with its data
+	Cuts     int      `json:"cuts,omitempty"`                                                                          // number of times that the leader's connections to the other members are cut and restored
 	LoadMS   int64    `json:"load_ms" jsonschema:"minimum=1"`                                                          // how long the load runs before each kill or cut, and again after the cluster has recovered, before the member is restarted or reconnected
 	LimitMS  int64    `json:"limit_ms" jsonschema:"minimum=1"`                                                         // longest time for an operation of a client
 	Patience int64    `json:"patience_ms" jsonschema:"minimum=1"`                                                      // longest time for the cluster to recover
@@ -85,7 +85,7 @@ type Harm struct {
 	Kind        string `json:"kind" jsonschema:"constants=Harm"` // kill or cut
 	Member      string `json:"member"`
 	SilentNS    int64  `json:"silent_ns"`    // the longest time without an acknowledged write
-	RecoveredNS int64  `json:"recovered_ns"` // from the kill or cut until the acknowledgment of a write that began after the kill or cut
+	RecoveredNS int64  `json:"recovered_ns"` // time from the kill or cut until the acknowledgment of a write that began after the kill or cut
 }
 
 // The kinds of harm.

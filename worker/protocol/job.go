@@ -53,10 +53,10 @@ type Progress struct {
 	Stage     string    `json:"stage,omitempty" jsonschema:"enum=create,enum=insert,enum=vacuum,enum=first-row,enum=rows,enum=second,enum=repetitions,enum=answer,enum=cluster,enum=commit"` // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster, commit
 	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                                        // time since the stage began; in the stage "first-row", time since the query began
 	Rows      int64     `json:"rows,omitempty"`                                                                                                                                              // rows done so far; in the stage "commit", the number of the acknowledged transaction
-	Second    *Activity `json:"second,omitempty"`                                                                                                                                            // only the job "concurrent": the activity since the previous report
-	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                                      // only the job "bench": the columns ID, rand and hash of the first row
-	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                            // only the job "answers": one answer
-	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                              // only the job "cluster": the latest kill or cut
+	Second    *Activity `json:"second,omitempty"`                                                                                                                                            // set only by the job "concurrent": the activity since the previous report
+	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                                      // set only by the job "bench": the columns ID, rand and hash of the first row
+	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                            // set only by the job "answers": one answer
+	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                              // set only by the job "cluster": the latest kill or cut
 }
 
 // Field names a field of a job, as in JSON.
@@ -185,8 +185,8 @@ type Concurrent struct {
 	Clear      bool   `json:"clear,omitempty"` // drop and recreate the table
 	Force      bool   `json:"force,omitempty"` // allow a database that sqlite3perf did not create
 
-	// Own gives each reader and writer its own connection, instead of one from the
-	// pool for each operation.
+	// Own gives each reader and writer its own connection, instead of a connection from the pool for
+	// each operation.
 	Own bool `json:"own,omitempty"`
 
 	// KeepOpen makes the worker exit without closing the database.

@@ -75,9 +75,9 @@ type Request struct {
 	// plan, these settings and this seed. The worker need not check them again.
 	TypesKnown bool `json:"types_known,omitempty"`
 
-	// Brief names phases that this trial need not verify in full, because an earlier trial did. A
-	// query then has no checksum, and the database is not checked after a mix. A worker may
-	// ignore Brief.
+	// Brief names phases that this trial need not verify in full, because an earlier trial did. For a
+	// query in Brief, the worker computes no checksum. After a mix in Brief, it does not check the
+	// database. A worker may ignore Brief.
 	Brief []string `json:"brief,omitempty"`
 
 	// Alternate asks the worker to wait for a request of type "proceed" before each phase, and before
@@ -237,7 +237,7 @@ type Costs struct {
 	DatabaseBytes int64 `json:"database_bytes"` // size of the database after the phase
 	WALBytes      int64 `json:"wal_bytes"`      // size of the WAL after the phase, before the checkpoint
 
-	// The next three are counted only with the setting count_syncs. If Writes is 0, nothing was
+	// The next three fields are counted only with the setting count_syncs. If Writes is 0, nothing was
 	// written or nothing was counted, and Syncs is not known.
 	Syncs        int64 `json:"syncs,omitempty"`         // calls that wait for the disk: fsync, fdatasync, sync and syncfs
 	Writes       int64 `json:"writes,omitempty"`        // calls that write
@@ -271,7 +271,7 @@ type Latency struct {
 	Histogram  string `json:"histogram"`
 }
 
-// Wait says how often, and how long in total, the clients of a mix or a replay waited for a
+// Wait has the number of times, and the total time, that the clients of a mix or a replay waited for a
 // connection, for a mutex, or before a retry.
 type Wait struct {
 	For    string `json:"for" jsonschema:"constants=Wait"`

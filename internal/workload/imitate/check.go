@@ -85,8 +85,8 @@ func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err e
 	return found, nil
 }
 
-// Limits on the generated rows of each data set with which constraints are tried. The rows come
-// from several seeds, because each trial of a run has another seed.
+// Limits on the generated rows of each data set on which the constraints are tested. The rows come from
+// several seeds, because each trial of a run has another seed.
 const (
 	tried     = 10_000 // rows in all
 	triedOnce = 2000   // rows of one seed

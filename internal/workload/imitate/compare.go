@@ -30,7 +30,7 @@ type Comparison struct {
 	Sizes []Size
 }
 
-// Size is the size of a table or index in the database and in the imitation.
+// Size is the size of a table or index: Bytes[0] in the database, and Bytes[1] in the imitation.
 type Size struct {
 	Name  string
 	Bytes [2]int64
@@ -219,8 +219,8 @@ func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, e
 
 func (s *Size) difference() int64 { return max(s.Bytes[0]-s.Bytes[1], s.Bytes[1]-s.Bytes[0]) }
 
-// Wanted returns the size that the imitation should have. That is the size of the database or, if
-// the workload has only a part of the rows, about the same part of it.
+// Wanted returns the size that the imitation should have. If the workload has all rows, that is the size
+// of the database. If it has a part of the rows, it is about the same part of the size.
 func (w *Workload) Wanted() float64 {
 	if w.builder.share == 1 {
 		return float64(w.Bytes)

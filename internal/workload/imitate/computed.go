@@ -156,8 +156,8 @@ func withoutOrder(list []token) []token {
 	return list
 }
 
-// inside returns the tokens between two parentheses: the opening one, whose index is the parameter "open",
-// and the one that closes it.
+// inside returns the tokens between an opening parenthesis and the parenthesis that closes it. The
+// parameter "open" is the index of the opening parenthesis.
 func inside(list []token, open int) []token {
 	if end := closing(list, open); end < len(list) {
 		return list[open+1 : end]
@@ -165,8 +165,8 @@ func inside(list []token, open int) []token {
 	return nil
 }
 
-// closing returns the index of the parenthesis that closes another one, whose index is the parameter "open".
-// If nothing closes it, closing returns len(list).
+// closing returns the index of a closing parenthesis. The parameter "open" is the index of the opening
+// parenthesis that it closes. If nothing closes the opening parenthesis, closing returns len(list).
 func closing(list []token, open int) int {
 	depth := 0
 	for i := open; i < len(list); i++ {

@@ -162,8 +162,8 @@ func (b *builder) boxes(d *dataSet, t *table, more bool) {
 	}
 }
 
-// additions adds data sets of rows that are inserted after loading, into the five largest tables that
-// allow it.
+// additions adds data sets of rows that are inserted after loading. The rows are for the five largest
+// tables into which a phase can insert.
 func (b *builder) additions(tables []*table) []*dataSet {
 	const most = 5
 	largest := slices.Clone(tables)
@@ -196,8 +196,8 @@ func (b *builder) unfit(t *table) string {
 	if !found {
 		return ""
 	}
-	// Two tables may have triggers that insert into each other's table. Then a phase inserts only
-	// into the first of them.
+	// If two tables have triggers that insert into each other's table, a phase inserts only into the
+	// first of them.
 	other := b.schema.table(trigger.table)
 	if back, mutual := b.filled(other); mutual && strings.EqualFold(back.table, t.name) && slices.Index(b.schema.tables, t) < slices.Index(b.schema.tables, other) {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// sampled returns parameters for executions of a query, taken from sampled rows of the database or, for a
-// full-text search, from sampled words.
+// sampled returns parameters for executions of a query. They are taken from sampled rows of the
+// database. For a full-text search, they are sampled words.
 func (q *Query) sampled() [][]any {
 	var list [][]any
 	if q.words != nil {
@@ -94,7 +94,8 @@ func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any
 	return strings.Join(parts, "; "), float64(rows) / math.Max(1, float64(done)), err
 }
 
-// timed is about how long a query is timed in each of the two databases.
+// The constant "timed" is the approximate time for which executions of a query are timed in each of the
+// two databases.
 const timed = 500 * time.Millisecond
 
 // time returns the median execution time of a query on each of two databases, which take turns.

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// intervals is the number of intervals, of equal probability, that describe a distribution.
+// The constant "intervals" is the number of intervals, of equal probability, that describe a
+// distribution.
 const intervals = 16
 
 // column adds the generator of a column to the data set d of table t. The parameter "more" is true if the
@@ -36,8 +37,8 @@ func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	d.add(g)
 }
 
-// serial returns the generator of low, low + step, low + 2 * step and so on. If the parameter "more" is true,
-// the first value is the value after that of the last loaded row.
+// serial returns the generator of low, low + step, low + 2 * step and so on. If the parameter "more" is
+// true, the values continue after the value of the last loaded row.
 func (t *table) serial(low, step int64, more bool) generated {
 	first := fmt.Sprint(low)
 	if more {
@@ -92,8 +93,8 @@ func (b *builder) class(d *dataSet, t *table, c *column, class int, more bool) g
 	return generated{kind: "blob", value: lengths(s)}
 }
 
-// fromFew returns the generator of a column whose values occur several times. They are picked from
-// a data set with one column, whose generator is g.
+// fromFew returns the generator of a column whose values occur several times. The generator picks the
+// values from a data set with one column, whose generator is g.
 func (b *builder) fromFew(t *table, c *column, s *classStats, g generated) generated {
 	key := fmt.Sprintf("%p", s)
 	if b.dictionaries[key] == "" {

@@ -12,7 +12,7 @@ import (
 // Options say how a workload is made from a database.
 type Options struct {
 	// Share is the fraction of the rows that the workload has, such as 0.1; 0 and 1 mean all rows.
-	// Tables with fewer than 1000 rows keep all rows, and others keep at least 1000.
+	// Tables with fewer than 1000 rows keep all rows. Larger tables keep at least 1000 rows.
 	Share float64
 
 	// KeepValues keeps values of the database. These are the texts and numbers of columns with
@@ -43,8 +43,8 @@ type Table struct {
 	Full int64 // number of rows in the workload at the full scale
 }
 
-// small is the number of rows below which a table is not scaled. Such a table is probably a
-// list whose length does not depend on the amount of data.
+// The constant "small" is the number of rows below which a table is not scaled. A table with fewer rows
+// is probably a list whose length does not depend on the amount of data.
 const small = 1000
 
 type builder struct {
@@ -204,8 +204,8 @@ func (b *builder) scaled(rows int64) int64 {
 	if rows < small && b.share < 1 {
 		return rows
 	}
-	// The number is rounded up, and the quick scale also rounds up. So a table has all rows to
-	// which other tables refer.
+	// The number is rounded up, here and at the quick scale. Rounding down could leave out rows to which
+	// other tables refer.
 	n := int64(math.Ceil(float64(rows)*b.share - 1e-6))
 	if b.share < 1 {
 		n = max(n, small)

@@ -15,8 +15,8 @@ func (b *builder) pickable(c *column) bool {
 	if f.parent.rows == 0 || len(to.stats.present()) != 1 {
 		return false
 	}
-	// A key may refer to its own table through other tables. Then its values cannot be picked,
-	// because they would be made from themselves.
+	// If a key refers to its own table through other tables, its values cannot be picked, because they
+	// would be made from themselves.
 	for at, n := to, 0; at.foreign != nil && !at.rowid; n++ {
 		if n > 10 || at == c {
 			return false
@@ -107,15 +107,15 @@ func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + b.numbers[d.name]}}
 	}
 	next := generated{kind: "serial", value: "0"}
-	if c.foreign != nil && b.pickable(c) { // pick the values after those that are already inserted
+	if c.foreign != nil && b.pickable(c) { // pick values that come after the values that are already inserted
 		next = generated{kind: "serial", value: fmt.Sprint(x.run(t.rows)), also: []string{"step: $" + t.set, "every: $" + b.inserts}}
 	}
 	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}
 }
 
-// parts returns the columns of t.composite, the unique index that generated rows satisfy. After them, the
-// list has t.siblings. These come from other unique indexes that differ from t.composite only in their last
-// column: each sibling is such a last column.
+// parts returns the columns of t.composite, followed by t.siblings. t.composite is the unique index that
+// generated rows satisfy. A sibling is the last column of another unique index that differs from
+// t.composite only in this column.
 func (t *table) parts() []*column {
 	if t.composite == nil {
 		return nil
@@ -220,7 +220,7 @@ func (x *index) different(j int) int64 {
 func (b *builder) extendable(t *table) bool {
 	for _, c := range t.columns {
 		if c.unique && c.foreign != nil && b.pickable(c) {
-			return false // perhaps all parents have a child
+			return false // every parent row may already have a row that refers to it
 		}
 	}
 	if x := t.composite; x != nil {

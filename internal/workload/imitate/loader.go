@@ -36,7 +36,7 @@ type loader struct {
 	tell func(string)
 }
 
-// cacheKiB is how many KiB of the imitation are kept in memory while it is loaded.
+// cacheKiB is the size in KiB of the page cache with which the imitation is loaded.
 const cacheKiB = 256 << 10
 
 func newLoader(db *sql.DB, p *plan.Plan, seed uint64, tell func(string)) (*loader, error) {
@@ -81,8 +81,8 @@ func (l *loader) load(ctx context.Context, s *schema) error {
 	return nil
 }
 
-// patience is how long SQLite may compute for the first row, and patiencePerRow how long for
-// each further row. Most rows take some microseconds.
+// patience is the time that SQLite may take for the first row. patiencePerRow is the time for each
+// further row. Most rows take some microseconds.
 var patience, patiencePerRow = 10 * time.Second, 10 * time.Millisecond
 
 // errEndless says that a statement was stopped because it ran too long. The schema of a
@@ -90,7 +90,7 @@ var patience, patiencePerRow = 10 * time.Second, 10 * time.Millisecond
 var errEndless = errors.New("it takes too long: a trigger, a generated column, a constraint or an index of the database computes for seconds")
 
 // within calls the function "do", which handles the given number of rows. If "do" takes much longer than
-// usual for that many rows, within returns [errEndless].
+// is usual for this number of rows, within returns [errEndless].
 func within(ctx context.Context, begin time.Time, rows int64, do func(context.Context) error) error {
 	limited, cancel := context.WithDeadline(ctx, begin.Add(patience+time.Duration(rows)*patiencePerRow))
 	defer cancel()
@@ -125,7 +125,7 @@ func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
 // rows inserts some rows of a data set. The parameters "from" and "to" are numbers of rows. The row with the
 // number "to" is not inserted.
 func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, to int64) error {
-	// Statements of several rows take less time.
+	// Statements that insert several rows take less time per row.
 	several := min(max(1, 400/max(1, len(d.Bound()))), 40)
 	var statements [2]*sql.Stmt
 	for i, rows := range []int{1, several} {

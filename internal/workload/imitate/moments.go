@@ -54,8 +54,8 @@ func (m moment) month() moment {
 	return m
 }
 
-// momentStats has statistics of a column's texts. It ignores all texts after the first that is not
-// a moment of the same form as the texts before.
+// momentStats has statistics of a column's texts. It counts texts as long as all of them are moments of
+// the same form. The first text with another form ends the counting.
 type momentStats struct {
 	form moment // form of the texts: its fields "clock" and "zone" are those of all texts, its field "fraction" is the longest fraction, and its field "at" is not used
 	classStats
@@ -118,8 +118,8 @@ func (b *builder) moments(d *dataSet, t *table, c *column, several, more bool) g
 	return m.written(at, func(suffix string, g generated) string { return d.help(c, suffix, g, t.columns) })
 }
 
-// written returns the generator of texts for a generator of milliseconds. The function "help" adds a hidden
-// column to the data set.
+// written converts a generator of times in milliseconds to a generator of texts. The function "help"
+// adds a hidden column to the data set.
 func (s *momentStats) written(at generated, help func(suffix string, g generated) string) generated {
 	name := help("at", at)
 	format, of := "%F", name
@@ -158,8 +158,9 @@ func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 	return list
 }
 
-// anonymousTexts returns a replacement for each of a few moments. The replacements have the same order as the
-// moments. Each is near the first day of the moment's month. None of them is one of the moments.
+// anonymousTexts returns a replacement for each of a few moments. The replacements have the same order
+// as the moments. Each replacement is near the first day of its moment's month. No replacement is equal
+// to one of the moments.
 func (s *momentStats) anonymousTexts(values []string) map[string]string {
 	names := map[string]string{}
 	last := int64(-1 << 62)

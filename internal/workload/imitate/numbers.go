@@ -48,8 +48,8 @@ func (b *builder) integers(t *table, c *column, s *classStats, several, more boo
 	return generated{kind: "int", value: list(b.anonymousInts(quantiles(s.numbers.sample, intervals)))}
 }
 
-// fewInts returns the generator of a column that has few distinct integers. Each of them, or the
-// integer that replaces it, is as frequent as in the database.
+// fewInts returns the generator of a column that has few distinct integers. Each integer, or its
+// replacement, is as frequent as in the database.
 func (b *builder) fewInts(c *column) generated {
 	values := fewOf[int64](c)
 	slices.Sort(values)

@@ -27,7 +27,7 @@ type arg struct {
 	column *column
 }
 
-// maxQueries is how many reading phases a workload has at most.
+// maxQueries is the greatest number of reading phases in a workload.
 const maxQueries = 60
 
 // queries returns at most maxQueries queries that are typical for the schema. Queries of the largest tables
@@ -109,8 +109,8 @@ func phaseName(name string) string {
 
 const limit = " LIMIT 100"
 
-// key returns a text for the key of an index: the names of its columns or, if it has expressions, the
-// name of the index.
+// key returns a text for the key of an index: the names of its columns. If the key has expressions, the
+// text is the name of the index.
 func (x *index) key() string {
 	var names []string
 	for _, p := range x.parts {

@@ -30,7 +30,7 @@ const (
 	longest = 100
 )
 
-// probes is how many sampled rows of a table are kept as parameters of queries.
+// The constant "probes" is the number of sampled rows of a table that are kept as parameters of queries.
 const probes = 200
 
 // columnStats has statistics of a column's values.

@@ -42,7 +42,7 @@ func (r *reservoir[T]) slot(size int) *T {
 	return nil
 }
 
-// most is the largest number of distinct values that are counted one by one.
+// The constant "most" is the greatest number of distinct values that are counted one by one.
 const most = 4096
 
 // distinct counts the distinct values of a column, and measures how unequal their frequencies are. If the
@@ -124,9 +124,9 @@ func (d *distinct) repeated() bool {
 	return d.values() < d.n/2 || d.repeats()*float64(d.n) > 0.5
 }
 
-// choices estimates the number of values from which the rows' values were chosen. It is at least
-// the number of values that occur. It is larger if fewer rows are equal than would be expected
-// with only these values.
+// choices estimates the number of values from which the rows' values were chosen. It is at least the
+// number of values that occur. It is greater if equal rows are rarer than they would be if only these
+// values could be chosen.
 func (d *distinct) choices() int64 {
 	n := d.values()
 	if p := d.repeats(); p*float64(n) < 1 {
@@ -157,7 +157,7 @@ func skewed(n int64, p float64) []string {
 func equal(n int64, s float64) float64 {
 	sum, squares := 0.0, 0.0
 	for k := int64(1); k <= n; {
-		// A range of values is computed at once, because there may be billions of values.
+		// Each step of the loop computes a range of values, because there may be billions of values.
 		to := min(n, max(k, k+k/64))
 		p, count := math.Pow(float64(k+to)/2, -s), float64(to-k+1)
 		sum += count * p

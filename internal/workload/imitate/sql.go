@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// token is a token of SQL that SQLite has accepted, or the space or comment before one.
+// token is a token of SQL, a space or a comment. SQLite has accepted the SQL.
 type token = sqltext.Token
 
 // significant returns the tokens without spaces and comments.
@@ -75,8 +75,8 @@ func outer(list []token) iter.Seq2[int, token] {
 	}
 }
 
-// elements returns the parts of a list in SQL: its tokens between the first parenthesis and the one
-// that closes it, cut at the commas. It returns nil if there are no parentheses.
+// elements returns the parts of a list in SQL: the tokens between the first parenthesis and the
+// parenthesis that closes it, split at the commas. It returns nil if there are no parentheses.
 func elements(list []token) (parts [][]token) {
 	open := slices.IndexFunc(list, func(t token) bool { return t.Text == "(" })
 	if open < 0 {

@@ -33,8 +33,8 @@ func (b *builder) text(d *dataSet, t *table, c *column, s *classStats, several, 
 	return g
 }
 
-// fewTexts returns the generator of a column that has few distinct texts. Each of them, or the text
-// that replaces it, is as frequent as in the database.
+// fewTexts returns the generator of a column that has few distinct texts. Each text, or its replacement,
+// is as frequent as in the database.
 func (b *builder) fewTexts(c *column) generated {
 	values := fewOf[string](c)
 	slices.SortFunc(values, func(x, y string) int {

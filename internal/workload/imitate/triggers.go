@@ -15,9 +15,9 @@ import (
 // triedRows is the number of rows that are inserted to try the triggers of an insert phase.
 const triedRows = 200
 
-// triggers notes in b the triggers that fail for generated rows, for example because they accept only values
-// that the application writes. The result "found" is true if there are any. The loader's database must
-// already contain the imitated tables. triggers leaves the database unchanged.
+// triggers notes in b the triggers that fail for generated rows, for example because they accept only
+// values that the application writes. The result "found" is true if there are such triggers. The
+// loader's database must already contain the imitated tables. triggers leaves the database unchanged.
 func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
 	for _, d := range l.timedInserts() {
 		own := b.triggersOf(d.Table)
@@ -40,7 +40,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 				b.fails(own[i], err)
 			}
 		}
-		if len(b.failing) == failing { // no trigger fails by itself, so several together must cause the failure
+		if len(b.failing) == failing { // no trigger fails by itself, so several triggers together must cause the failure
 			for _, o := range own {
 				b.fails(o, together)
 			}

@@ -45,7 +45,7 @@ func Replaceable(file string) bool {
 	return string(data) == Sealed(text)
 }
 
-// untouched says whether an application changed the database's files in the meantime.
+// untouched says whether an application has changed the database's files since they were copied.
 func (a *Answer) untouched() string {
 	written := a.Source.Written()
 	if len(written) == 0 {
@@ -124,8 +124,8 @@ func sizeWords(s Size) string {
 	return fmt.Sprintf("%s has %s instead of %s", s.Name, document.Megabytes(s.Bytes[1]), document.Megabytes(s.Bytes[0]))
 }
 
-// notNear lists the differences between the imitation and the database that are too large to be near, as
-// [Compared.Near] defines it.
+// notNear lists the differences between the imitation and the database that are too large to count as
+// near (see [Compared.Near]).
 func notNear(w *Workload, c *Comparison) (list []string) {
 	if off := float64(c.Bytes)/w.Wanted() - 1; math.Abs(off) > NearSize {
 		what := fmt.Sprintf("the size, by %+.1f%%", 100*off)

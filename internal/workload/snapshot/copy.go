@@ -108,9 +108,9 @@ func copyQuiet(ctx context.Context, path, to string, pause time.Duration) (sum s
 	return "", fmt.Errorf(`%w: try again later, or name a copy: sqlite3 "%s" "VACUUM INTO 'copy.db'"`, err, strings.ReplaceAll(filepath.Base(path), `"`, `\"`))
 }
 
-// settled is the least time between the last write to a file and the copy of the file. File systems record
-// the time of a write with a coarse clock, so another write within the same tick of that clock would not be
-// noticed.
+// The constant "settled" is the least time between the last write to a file and the copy of the file.
+// File systems record the time of a write with a coarse clock, so another write within the same tick of
+// that clock would not be noticed.
 const settled = 50 * time.Millisecond
 
 func copyOnce(ctx context.Context, path, to string) (string, error) {

@@ -34,10 +34,10 @@ var (
 	hiddenWords = regexp.MustCompile(`…( *…)+`)
 )
 
-// Public returns a message about SQL on the database without private values. Messages of SQLite
-// and of libraries can contain values, such as "bad JSON path: '…'". Public keeps a word only
-// if it is in the SQL, in the database's schema or in usualWords, or is the name of a result code. It
-// keeps quoted text only if that is in the SQL or the schema.
+// Public removes private values from a message about SQL on the database. Messages of SQLite and of
+// libraries can contain values, such as "bad JSON path: '…'". Public keeps a word only if it is in the
+// SQL, in the database's schema or in usualWords, or is the name of a result code. It keeps quoted text
+// only if that is in the SQL or the schema.
 func (s *Snapshot) Public(message string, sql ...string) string {
 	known := map[string]bool{}
 	for _, text := range append(append([]string{usualWords}, sql...), s.Schema...) {

@@ -103,8 +103,8 @@ func files(path string) []fs.FileInfo {
 	return list
 }
 
-// same reports whether the file at a path has not changed between two observations, x and y. It returns true,
-// too, if there was no file either time.
+// same reports whether the file at a path has not changed between two observations, x and y. If the file
+// existed at neither time, same returns true.
 func same(x, y fs.FileInfo) bool {
 	if x == nil || y == nil {
 		return x == nil && y == nil
@@ -249,11 +249,10 @@ func (s *Snapshot) Close() error {
 	return errors.Join(errs...)
 }
 
-// Copy copies the snapshot for one trial. If the parameter "share" is true and the file system can
-// do it, the copy shares the snapshot's blocks. Then the first write to each block takes longer. If
-// the parameter "sync" is true, a copy that shares no blocks is on the disk when Copy returns. Copy
-// computes the SHA-256 of the copied bytes, and returns an error if the snapshot has changed since
-// it was taken.
+// Copy copies the snapshot for one trial. If the parameter "share" is true and the file system can do
+// it, the copy shares the snapshot's blocks. The first write to a shared block takes longer. If the
+// parameter "sync" is true, a copy that shares no blocks is on the disk when Copy returns. Copy computes
+// the SHA-256 of the copied bytes, and returns an error if the snapshot has changed since it was taken.
 func (s *Snapshot) Copy(ctx context.Context, path string, share, sync bool) error {
 	sum := ""
 	var err error

@@ -1,7 +1,7 @@
-// Package connpool makes a [driver.DB] from a library's own connections, for libraries whose
-// users hold connections themselves instead of using database/sql. An adapter provides its
-// library's [Conn] and [Stmt], and the library's [Pool] or, if it has none, a [Fixed] pool. The
-// adapter, not this package, executes batches.
+// Package connpool makes a [driver.DB] from a library's own connections, for libraries whose users hold
+// connections themselves instead of using database/sql. An adapter provides its library's [Conn] and
+// [Stmt]. It also provides the library's [Pool], or a [Fixed] pool if the library has none. The adapter,
+// not this package, executes batches.
 package connpool
 
 import (
@@ -274,8 +274,7 @@ func (s *stmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (driver.R
 	return result, nil
 }
 
-// after returns the row with which the next execution begins, if the current one begins at row
-// r.
+// after returns the row with which the next execution begins. The current execution begins at row r.
 func after(b *driver.Batch, r int) int {
 	if b == nil {
 		return r

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// between is the pause between two calls of the function "interrupt". A call takes much less time
-// than the pause, and the pause is too short for a person to notice.
+// The constant "between" is the pause between two calls of the function "interrupt". A call takes much
+// less time than the pause, and the pause is too short for a person to notice.
 const between = time.Millisecond
 
 // Interrupt implements [Conn.Guard] for a library that can interrupt a connection, but does not use

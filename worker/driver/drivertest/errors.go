@@ -55,8 +55,8 @@ func queryOnly(x *db) {
 	})
 }
 
-// endless is a number of rows for which a query needs more than a second. The query ends even if
-// it is not canceled, so that the check fails instead of hanging.
+// The constant "endless" is a number of rows for which a query needs more than a second. The query ends
+// even if it is not canceled, so that the check fails instead of hanging.
 const endless = 5_000_000
 
 func cancelChecks() []Check {

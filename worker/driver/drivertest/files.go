@@ -24,8 +24,8 @@ func fileChecks() []Check {
 	}
 }
 
-// hidden returns scripts that contain the statement sql. Some parsers do not find it in them,
-// because they split SQL into tokens in another way than SQLite.
+// hidden returns scripts that contain the statement sql. Some parsers do not find the statement in these
+// scripts, because they split SQL into tokens in another way than SQLite.
 func hidden(sql string) []string {
 	var list []string
 	for _, parameter := range []string{"$a::(')", "@a::(')", ":a::(')", "#a::(')", "$a(')"} {
@@ -150,8 +150,8 @@ func RandomScript(r *rand.Rand, file string) string {
 	return script.String()
 }
 
-// RandomScripts returns how many random scripts a test tries: the number in the environment
-// variable TEST_SCRIPTS or, if that is not set, the parameter "few".
+// RandomScripts returns how many random scripts a test tries. The environment variable TEST_SCRIPTS
+// gives the number. If it is not set, the number is the parameter "few".
 func RandomScripts(few int) int {
 	if n, err := strconv.Atoi(os.Getenv("TEST_SCRIPTS")); err == nil {
 		return n
@@ -159,8 +159,8 @@ func RandomScripts(few int) int {
 	return few
 }
 
-// randomScripts fails if a random script creates a file, with or without bound parameters. It
-// leaves out scripts with words because of which a worker refuses SQL.
+// randomScripts fails if a random script creates a file, with or without bound parameters. It leaves out
+// scripts that a worker refuses because they contain certain words.
 func randomScripts(t test) {
 	t.ctx = context.WithoutCancel(t.ctx) // the test may run millions of scripts, which takes longer than the time limit of a check
 	outside := filepath.Join(t.dir, "outside")

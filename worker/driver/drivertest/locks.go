@@ -109,8 +109,8 @@ func commitWaits(t test) {
 	})
 }
 
-// mustWait calls the function f and, a little later, the function "release". It fails unless f
-// waits until "release" is called.
+// mustWait calls the function f and, a little later, the function "release". It fails if f returns
+// before "release" is called.
 func mustWait(what string, f, release func()) {
 	got := make(chan error, 1)
 	started := make(chan struct{})

@@ -40,8 +40,8 @@ func keepsConnections(x *db) {
 	})
 }
 
-// closesIdle marks each connection and returns it to the pool. It checks that then only as many
-// marked connections stay open as the setting pool_idle says.
+// closesIdle marks each connection and returns it to the pool. After that, as many marked connections
+// must stay open as the setting pool_idle says, or all if the pool has fewer.
 func closesIdle(t test) {
 	const n = 4
 	for idle := range n + 2 {

@@ -1,11 +1,11 @@
-// Package litedriver adapts go-sqlite-lite and its forks, which have the same methods. These
-// libraries have neither a pool nor a cache of statements. So the package uses the pool of
-// package connpool, and each connection prepares a statement once. Values are bound by the
-// libraries' method Bind and read by their typed methods, such as ColumnInt64.
+// Package litedriver adapts go-sqlite-lite and its forks, which have the same methods. These libraries
+// have neither a pool nor a cache of statements. So the package uses the pool of package connpool, and
+// each connection prepares a statement once. Values are bound by the libraries' method Bind and read by
+// their typed methods, such as ColumnInt64.
 //
-// The libraries are called through interfaces. Each of their calls goes through cgo, which takes
-// so much longer than a call of an interface's method that drivertest.BenchmarkRead shows no
-// difference.
+// The libraries are called through interfaces. Each call of a library goes through cgo, which takes much
+// longer than calling a method of an interface. So the interfaces make no difference in
+// drivertest.BenchmarkRead.
 package litedriver
 
 import (

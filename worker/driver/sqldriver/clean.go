@@ -60,7 +60,8 @@ func wrapConn(c driver.Conn) (driver.Conn, error) {
 	return &clean, nil
 }
 
-// unwrap returns the library's own connection: the connection within a wrapper, or else c.
+// unwrap returns the library's own connection. If c is a wrapper, that is the connection within c.
+// Otherwise it is c.
 func unwrap(c driver.Conn) driver.Conn {
 	switch c := c.(type) {
 	case *cleanConn:
@@ -82,8 +83,8 @@ type cleanExecutingConn struct {
 	executing
 }
 
-// BeginTx leaves c.tx unchanged if it fails. It fails if a transaction is already open, and then
-// c.tx is still in use.
+// BeginTx leaves c.tx unchanged if it fails. It also fails if a transaction is already open, and that
+// transaction still uses c.tx.
 func (c *cleanConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	tx, err := c.beginner.BeginTx(ctx, opts)
 	if err != nil {

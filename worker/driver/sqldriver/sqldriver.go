@@ -28,12 +28,12 @@ type Library struct {
 	// [contract.DSNOpener].
 	Registered string
 
-	// Code returns SQLite's extended result code if err is, or wraps, an error of the library's
-	// own type, otherwise 0.
+	// Code returns SQLite's extended result code if err is, or wraps, an error of the library's own
+	// type. For any other error it returns 0.
 	Code func(err error) int
 
-	// Script runs many statements on one connection, for a library whose ExecContext runs only
-	// one. It is nil for other libraries. A long script arrives in pieces: see
+	// Script runs many statements on one connection, for a library whose ExecContext runs only one
+	// statement. It is nil for other libraries. A long script arrives in pieces: see
 	// [contract.ScriptPieces].
 	Script func(ctx context.Context, conn driver.Conn, sql string) error
 

@@ -16,8 +16,8 @@ type textRunner interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// stmt is a prepared statement or, if the field "prepared" is nil, ad hoc SQL. The field "text"
-// executes ad hoc SQL.
+// stmt is a prepared statement. If the field "prepared" is nil, it is ad hoc SQL, which the field "text"
+// executes.
 type stmt struct {
 	lib *Library
 	*shape
@@ -56,7 +56,7 @@ func (sc *scratch) anyColumns(rows *sql.Rows) error {
 	return nil
 }
 
-// converted is like context, for a caller that has no scratch.
+// converted is like the method "context", for a caller that has no scratch.
 func (s *stmt) converted(ctx context.Context) context.Context {
 	if !s.converts() {
 		return ctx
@@ -251,8 +251,8 @@ func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, start
 	return s.lib.wrap(rows.Err())
 }
 
-// scanError returns the reason why a row could not be scanned: the first value whose type in
-// SQLite is not the declared one, or else err.
+// scanError returns the reason why a row could not be scanned. If a value's type in SQLite is not the
+// declared type, the error describes the first such value. Otherwise it is err.
 func (s *stmt) scanError(rows *sql.Rows, err error) error {
 	if s.AnyColumns {
 		return s.lib.wrap(err)

@@ -42,7 +42,8 @@ func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) 
 	return bound, nil
 }
 
-// next returns an element of t.first that is not in use or, if all are in use, a new stmt.
+// next returns an element of t.first that is not in use. If all elements are in use, it returns a new
+// stmt.
 func (t *tx) next() *stmt {
 	if t.stmts == len(t.first) {
 		return new(stmt)

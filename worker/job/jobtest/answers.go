@@ -74,7 +74,7 @@ func answers(t *testing.T, b *base) {
 		"change/both 0.0: 2 affected", "change/both 1.0: error 19",
 		// The DELETE finds a row, so the UPDATE before it was rolled back.
 		"script 0.0: 1 affected", "script 1.0: error 19",
-		// The third INSERT fails, which rolls back the second. The fourth is not reported.
+		// The third INSERT fails, which rolls back the second INSERT. The fourth INSERT is not reported.
 		"recorded/INSERT t 1.0: 1 affected", "recorded/INSERT t 1.1: 1 affected",
 		"recorded/SELECT t 2.0: " + selected[0], "recorded/SELECT t 2.1: " + selected[1],
 	}

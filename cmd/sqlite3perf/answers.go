@@ -53,13 +53,13 @@ func answered[T any](check func(string) error, read func(*stats.Analysis, cli.Lo
 	}}
 }
 
-// ofRunAlone makes the parameter "read" of [answered] from a function that needs only the run.
+// ofRunAlone turns a function that needs only the run into the parameter "read" of [answered].
 func ofRunAlone[T any](read func(*result.Run) (T, error)) func(*stats.Analysis, cli.Loader) (T, error) {
 	return func(a *stats.Analysis, _ cli.Loader) (T, error) { return read(a.Run) }
 }
 
-// as makes the parameter "write" of [answered] from a function that does not need the options of
-// the command.
+// as turns a function that does not need the options of the command into the parameter "write" of
+// [answered].
 func as[T any, W ~func(io.Writer, string, document.Options) error](of func(T) W) func(*cli.OutputOptions, T) cli.AnswerWriter {
 	return func(_ *cli.OutputOptions, answer T) cli.AnswerWriter { return cli.AnswerWriter(of(answer)) }
 }

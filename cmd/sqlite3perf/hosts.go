@@ -25,7 +25,7 @@ func (o *hostOptions) onHosts(env *cli.Environment, do func(i int, own *cli.Envi
 		each.Go(func() {
 			here := m.Host(i)
 			do(i, own, hostOptions{names: o.names[i : i+1], ssh: o.ssh, other: here})
-			here.Note(nil, "") // if the host failed before it connected, the others stop waiting for it
+			here.Note(nil, "") // if the host failed before it connected, the other hosts stop waiting for it
 		})
 	}
 	each.Wait()

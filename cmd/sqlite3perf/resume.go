@@ -65,10 +65,10 @@ func (o *runOptions) checkExtended(run *result.Run) error {
 	return nil
 }
 
-// toExtend returns the command that measures a run for a further time. It returns "" if further is not
-// above 0 or if the run cannot go on. Only a run that ended because its time was over can be extended. The
-// confidence intervals of such a run stay correct if a user repeatedly looks at them and then measures
-// more.
+// toExtend returns the command that measures a run for a further time. It returns "" if the parameter
+// "further" is not above 0, or if the run cannot go on. Only a run that ended because its time was over
+// can be extended. The confidence intervals of such a run stay correct if a user repeatedly looks at
+// them and then measures more.
 func toExtend(o *cli.OutputOptions, run *result.Run, further time.Duration) string {
 	if run.Stopped != result.StoppedTime || further <= 0 || conditions.Resumable(run, cli.Version(), true) != nil {
 		return ""

@@ -60,7 +60,7 @@ func suits(s *nodes.Status, wanted driver.Settings) error {
 }
 
 // take uses the cluster whose addresses are in list. It returns an error if the cluster's database is
-// not empty, or if the settings cannot take effect there.
+// not empty, or if the settings cannot take effect in this cluster.
 func (c *cluster) take(ctx context.Context, list string, settings driver.Settings) error {
 	for a := range strings.SplitSeq(list, ",") {
 		a = strings.TrimSpace(a)

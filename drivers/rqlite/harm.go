@@ -24,8 +24,8 @@ type lines struct {
 	nodes   atomic.Pointer[nodes.Cluster] // set when all nodes have been started
 }
 
-// between starts the proxy of node i and returns the proxy's address. Node i already has a proxy if
-// the node's own address has changed. The new proxy then replaces the old one.
+// between starts the proxy of node i and returns the proxy's address. Node i already has a proxy if the
+// node's own address has changed. In this case, the new proxy replaces the old one.
 func (l *lines) between(i int, real string) (advertised string, err error) {
 	p, err := delay.Start(delay.Config{Target: real, Delay: l.delay, From: l.dialer})
 	if err != nil {

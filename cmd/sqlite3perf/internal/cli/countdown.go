@@ -79,8 +79,8 @@ func (c *countdown) built(name string, err error, now time.Time) {
 }
 
 // pace returns how long builds take, as a multiple of the expected time. If builds were faster than
-// expected and Go's build cache was not empty, pace returns 1: perhaps only their packages were in the
-// cache, and the next builds have to compile theirs.
+// expected and Go's build cache was not empty, pace returns 1: perhaps the cache contained the packages
+// of the workers built so far, but not the packages of the next workers.
 func (c *countdown) pace() float64 {
 	if c.expected == 0 || c.Built.Less && c.took < c.expected {
 		return 1

@@ -98,10 +98,10 @@ func (o *OutputOptions) CheckPlace() error {
 	return nil
 }
 
-// CheckFormat chooses the format: that of --format on the command line or, without it, that of the
-// file's extension. A format from the environment or a configuration file is used for standard
-// output and for files without an extension. CheckFormat returns an error if the format is not known. It
-// also checks the files of further -o.
+// CheckFormat chooses the format. If the user typed --format, it is this format. Otherwise the file's
+// extension decides. A format from the environment or a configuration file is used for standard output
+// and for files without an extension. CheckFormat returns an error if the format is not known. It also
+// checks the files of further -o.
 func (o *OutputOptions) CheckFormat() error {
 	if err := o.chooseFormat(); err != nil {
 		return err

@@ -54,7 +54,7 @@ func watchSignals() *signals {
 	return s
 }
 
-// catch returns a channel that receives each later Ctrl-C. From then on, Ctrl-C no longer ends the
+// catch returns a channel that receives each later Ctrl-C. After this call, Ctrl-C no longer ends the
 // process.
 func (s *signals) catch() <-chan os.Signal {
 	// Under nohup, hangups stay ignored. Ctrl-C is caught even if a shell that started the command

@@ -86,13 +86,13 @@ func (e *Missing) Error() string { return e.Release + ": " + e.Why }
 // cells that the search follows.
 type StartError struct {
 	Release string
-	Cell    stats.TableName // one of these cells
+	Cell    stats.TableName // one of the cells that the search follows
 	Status  result.Status
 	Reason  *protocol.Reason
 }
 
-// Error names the phase that was wrong or failed. That need not be the phase of the cell, because
-// one such phase can leave all phases of a trial without figures.
+// Error names the phase that was wrong or failed. It may be another phase than e.Cell.Phase, because
+// one wrong or failed phase can leave all phases of a trial without figures.
 func (e *StartError) Error() string {
 	name := e.Cell
 	name.Phase = cmp.Or(e.Reason.Phase, name.Phase)
@@ -129,8 +129,8 @@ type Search struct {
 	f            *Finding
 }
 
-// mostUnclear is a number of unclear steps. If a search that has found a change has so many unclear
-// steps, it ends, because further steps would not be clearer.
+// mostUnclear is the number of unclear steps after which a search ends, if it has already found a
+// change. Further steps would not be clearer.
 const mostUnclear = 3
 
 // Run looks for the change by repeatedly halving the range of releases. If every step is clear, it

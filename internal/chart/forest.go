@@ -19,7 +19,7 @@ type Forest struct {
 
 	Less, More string   // meaning of ratios below and above 1, such as "b is faster"; if one of them is "", neither is shown
 	Kinds      []string // verdicts on ratios; each has its own color and marker
-	Rows       []Bar    // their values are ratios; a row with a reason has no ratio
+	Rows       []Bar    // the values of these bars are ratios; a row with a reason has no ratio
 }
 
 // row returns a copy of a row. If the row has a reason, the copy has no value.

@@ -46,7 +46,7 @@ func beware(of Compared) (l document.List) {
 }
 
 // headline returns the answer as a heading. If the machine changed, the heading begins with that,
-// because then the answer says little about the drivers.
+// because the answer then says little about the drivers.
 func headline(c Compared) document.Heading {
 	words := Answer(c.Comparison)
 	if l := MachineChanged(c); l != nil {
@@ -166,8 +166,8 @@ func comparedNote(c Compared) document.Paragraph {
 	return document.Paragraph{Text: words, Quiet: true}
 }
 
-// inRun reports whether the sides are two drivers of one run. The comparison then shows the ratios and
-// intervals of that run's report.
+// inRun reports whether the sides are two drivers of one run. If they are, the comparison shows the
+// ratios and intervals of that run's report.
 func inRun(c *stats.Comparison) bool {
 	return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.InRun != nil })
 }

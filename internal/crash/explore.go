@@ -75,8 +75,8 @@ type recorded struct {
 	expect expectation // what the cell's driver writes to the database if there is no fault
 }
 
-// Run first lets x check itself with proofs, unless an earlier call of Run did, and then explores all
-// cells. If it returns an error, it also returns the cells that were explored.
+// Run explores all cells. Before that, the first call of Run lets x check itself with proofs. If it
+// returns an error, it also returns the cells that were explored.
 func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 	out := &Crashes{Workload: x.Workload, Transactions: x.Transactions, States: x.States, Seed: x.Seed, Faults: x.Faults, Attach: x.Attach}
 	if x.Unrecorded != nil {

@@ -87,7 +87,7 @@ type Cause string
 // The causes.
 const (
 	None     Cause = ""
-	NUL      Cause = "nul"     // one text ends where the other has its first NUL; up to there, both are the same
+	NUL      Cause = "nul"     // one text ends where the other text has its first NUL; before the NUL, both texts are the same
 	Float    Cause = "float"   // one integer was converted to a float64 and back
 	Rounding Cause = "round"   // two reals differ in the last digits only
 	Zone     Cause = "zone"    // the same instant, or the same time of day, in another time zone
@@ -107,7 +107,8 @@ type Difference struct {
 	Kind  Kind  `json:"kind"`
 	Cause Cause `json:"cause,omitempty"`
 
-	// Lossy is the side that changed a value, 1 or 2. It is 0 if the values do not show which.
+	// Lossy is the side that changed a value, 1 or 2. It is 0 if the values do not show which side changed
+	// it.
 	Lossy int `json:"lossy,omitempty"`
 
 	Column   int    `json:"column,omitempty"` // number of the column, from 1
@@ -251,8 +252,8 @@ func Where(a *protocol.Answer) string {
 	return a.Phase + "/" + a.Operation
 }
 
-// named returns a unique name for each statement of a workload: the result of [Where], followed by
-// a number if several statements share it.
+// named returns a unique name for each statement of a workload: the result of [Where], followed by a
+// number if several statements have the same result.
 func named(w *Work) map[statementOf]string {
 	names := map[statementOf]string{}
 	n := map[string]int{}

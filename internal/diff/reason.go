@@ -154,7 +154,7 @@ func optionIn(p *protocol.Proof, name string) string {
 // earlier is an earlier statement that only one of the sides could run.
 type earlier struct {
 	at     statementOf
-	tables []string // tables that the statement wrote; with [ByTransaction], all that its transaction wrote
+	tables []string // tables that the statement wrote; with [ByTransaction], all tables that its transaction wrote
 	as     Evidence
 }
 

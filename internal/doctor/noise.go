@@ -111,8 +111,8 @@ func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) er
 	return nil
 }
 
-// driver returns the driver to measure, with its worker built: noiseDriver or, if that cannot be
-// built, the first one that can. If there is none, it returns the reason.
+// driver returns the driver to measure, with its worker built: noiseDriver or, if it cannot be built,
+// the first driver that can be built. If no driver can be built, it returns the reason.
 func (a *BesideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason, error) {
 	var order []*build.Known
 	for i := range a.Known {

@@ -60,7 +60,7 @@ type file struct {
 type part struct {
 	offset int64  // where the unit begins
 	data   []byte // what the unit holds after the write, up to the end of the file
-	size   int64  // the new size, if the part is a change of the size; then data is nil
+	size   int64  // the new size, if the part is a change of the size; in this case, data is nil
 	lost   bool   // the kernel no longer tries to write it, because a sync failed
 }
 
@@ -141,7 +141,7 @@ func (d *Disk) write(f *file, o *trace.Op) {
 func (d *Disk) rename(c name) {
 	c.apply(d.live)
 	if d.model == Posix && c.from != "" && c.to != "" && filepath.Dir(c.from) != filepath.Dir(c.to) {
-		// Each of the two directories needs its own sync.
+		// The rename changes two directories, and each of them needs its own sync.
 		to, from := c, c
 		to.from, from.to = "", ""
 		d.waiting = append(d.waiting, to, from)

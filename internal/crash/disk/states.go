@@ -25,11 +25,11 @@ type Options struct {
 	Model Model
 	Seed  uint64
 	Most  int // greatest number of states, 0 if there is no limit; if there are more states, some are chosen at random
-	From  int // only faults before this operation or a later one
+	From  int // index of the first operation before which faults are tried
 }
 
-// leastChoices is the least number of choices of the waiting changes that are made at each
-// operation, even if fewer states are wanted. With few choices, nearly all or nearly none of the
+// leastChoices is the least number of choices at each operation, even if fewer states are wanted. A
+// choice says which of the waiting changes persist. With few choices, nearly all or nearly none of the
 // waiting changes would persist in most states.
 const leastChoices = 8
 

@@ -147,8 +147,8 @@ func firstRows(a *protocol.Answer) string {
 }
 
 // column returns the differences in column i. For each combination of kind, cause and Go types, it
-// returns only one difference: the first. If the reported rows are equal, it compares the sums over all
-// rows of the column.
+// returns only the first difference. If the reported rows are equal, it compares the sums over all rows
+// of the column.
 func column(x, y *protocol.Answer, i int) (list []Difference) {
 	complete := Difference{Column: i + 1, Name: either(x.Names, y.Names, i), Declared: either(x.Declared, y.Declared, i)}
 	seen := map[string]bool{}

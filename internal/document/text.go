@@ -109,8 +109,9 @@ func (r *textRenderer) paragraph(p Paragraph) {
 	}
 }
 
-// lines writes s, wrapped into lines. If the parameter "most" is above 0, it writes at most that
-// many lines, and dots where it cuts the text. Lines after the first begin with the text "indent".
+// lines writes s, wrapped into lines. If the parameter "most" is above 0, it is the greatest number of
+// lines, and a longer text is cut and ends with dots. Lines after the first begin with the text
+// "indent".
 func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 	width := max(r.width-len(indent), leastText)
 	lines := wrapText(s, width, r.width)
@@ -289,8 +290,8 @@ func (r *textRenderer) grid(g Grid) {
 }
 
 // parts divides columns into parts that fit the width of the output. The parameter "keep" has the
-// indexes of the columns. Each part begins with the columns that name the rows. If there is no
-// room for all of these, it begins with only the first of them.
+// indexes of the columns. Each part begins with the columns that name the rows. If there is no room for
+// all these columns, each part begins with only the first of them.
 func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	names := 0
 	for names < len(keep) && !g.Columns[keep[names]].Right && !g.Columns[keep[names]].Whole {

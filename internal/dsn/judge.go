@@ -90,8 +90,8 @@ func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	t := &Told{Failed: q.Name.Mask(plain.Failed), Refused: q.Name.Mask(all.Failed), Defaults: plain.settings(), InForce: all.settings()}
 	if all.Failed == "" {
 		t.Second, t.Own = q.Name.Mask(all.Second), all.Own
-		// If connections share a cache, waiting for a lock cannot be observed. Then the opening without
-		// options shows whether the library waits.
+		// If connections share a cache, waiting for a lock cannot be observed. In this case, the opening
+		// without options shows whether the library waits.
 		t.Waits = all.Waits || plain.Waits && all.Seen["cache"] != "private" && t.InForce["busy_timeout"] == "0"
 		t.File = q.Name.Mask(q.Name.misnamed(all.Files))
 	}

@@ -181,16 +181,16 @@ func canonical(setting, value string) (string, error) {
 	return "", nil
 }
 
-// alternatives has, for some settings, two valid values. The function [another] returns the one
-// that differs from a given value.
+// alternatives has, for some settings, two valid values. The function [another] returns the value that
+// differs from a given value.
 var alternatives = map[string][2]string{
 	"journal_mode": {"wal", "truncate"}, "mode": {"ro", "memory"}, "txlock": {"immediate", "exclusive"},
 	"mmap_size": {"1048576", "2097152"}, "encoding": {"utf-8", "utf-16le"},
 }
 
-// The function "another" returns a value of the setting that differs from the given one. It returns "" if it
-// knows none. A library that applies both values must read the option, because only one of them can be its
-// default.
+// The function "another" returns a value of the setting that differs from the given value. It returns
+// "" if it knows no such value. A library that applies both values must read the option, because only
+// one of them can be its default.
 func another(setting, value string) string {
 	if pair, ok := alternatives[setting]; ok {
 		if value == pair[0] {

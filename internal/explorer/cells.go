@@ -104,8 +104,8 @@ type Cell struct {
 	Tied     []int  `json:"tied_with,omitempty"`     // ids of the cases that this case is tied with
 	Unranked string `json:"unranked,omitempty"`      // why the driver has no rank
 
-	// Doubtful names the first driver that is significantly slower than this one, if sqlite3perf's
-	// own overhead could explain that difference.
+	// Doubtful names the first driver that is significantly slower than this driver, if sqlite3perf's own
+	// overhead could explain the difference.
 	Doubtful string `json:"added_could_explain_lead_before,omitempty"`
 }
 

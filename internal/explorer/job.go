@@ -62,7 +62,7 @@ type Wanted struct {
 	Parameters map[string][]int64  `json:"parameters,omitempty"`
 	Scale      string              `json:"scale,omitempty"`        // quick, full, or a factor of full
 	Rounds     int                 `json:"rounds,omitempty"`       // exact number of rounds; 0: until all figures are precise enough or the time is over
-	Time       int                 `json:"time_seconds,omitempty"` // most seconds that the run may take
+	Time       int                 `json:"time_seconds,omitempty"` // time limit of the run in seconds
 }
 
 // These are the limits of a requested run.

@@ -265,7 +265,7 @@ func (s *Server) getCurrent(r *http.Request, q *query) (*Current, error) {
 const (
 	lookEvery  = time.Second      // interval between checks whether the store has changed
 	tellEvery  = 2 * time.Second  // least time between two events
-	aliveEvery = 15 * time.Second // most time between two writes; a write fails if the client is gone
+	aliveEvery = 15 * time.Second // longest time between two writes; a write fails if the client is gone
 	maxStreams = 10               // streams that may be open at the same time
 )
 

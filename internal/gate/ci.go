@@ -209,9 +209,9 @@ type annotation struct {
 	text  string
 }
 
-// annotations returns the annotations of a gate. The first one has the gate's answer. Then there is
-// an error for each expectation and cell that fails the gate or could not be judged, and a warning
-// for each that leaves the decision in doubt.
+// annotations returns the annotations of a gate. The first one has the gate's answer. Then there is an
+// error for each expectation and cell that fails the gate or could not be judged, and a warning for
+// each expectation and cell that leaves the decision in doubt.
 func annotations(g Gated) []annotation {
 	level := "notice"
 	switch {

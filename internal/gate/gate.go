@@ -23,7 +23,7 @@ type Gated struct {
 	Asked
 	Runs        []*stats.Analysis // analysis of the first measurement, and of the second if there was one
 	Base        *stats.Analysis   // analysis of the stored baseline; nil if the baseline was measured in the same rounds as the candidate
-	Differences []string          // differences between baseline and candidate that the user allowed, in addition to the one that the gate compares
+	Differences []string          // differences between baseline and candidate that the user allowed, in addition to the difference that the gate compares
 	Apart       string            // why a doubtful candidate was not measured together with the driver of a stored baseline; "" otherwise
 	Why         string            // why some cells were not measured; "" if all were, or if the gate was interrupted
 	Where       string            // file to which annotations refer, for services that need one

@@ -401,10 +401,10 @@ func remark(c *stats.Gated, most float64, cells int) string {
 	return cause(c)
 }
 
-// beside returns the words that follow "measured again" for a cell whose baseline is stored. They
-// say that the baseline's driver was measured again too. If that driver was not measured again and
-// the cell has a regression, they name the assumption under which the regression is confirmed. For
-// other cells beside returns "".
+// beside returns the words that follow "measured again" for a cell whose baseline is stored. They say
+// that the baseline's driver was measured again too. If that driver was not measured again and the cell
+// has a regression, they name the assumption under which the regression is confirmed. For all other
+// cells, the words are "".
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:

@@ -77,8 +77,8 @@ var builtFrom = func() string {
 	return filepath.Join(filepath.Dir(file), "..", "..", "..")
 }
 
-// isRoot reports whether a directory is a complete source tree. The module cache is not one:
-// it has only the root module, without the workers' modules.
+// isRoot reports whether a directory is a complete source tree. The module cache does not have a
+// complete source tree: it has only the root module, without the workers' modules.
 func isRoot(dir string) bool {
 	data, err := directory.ReadRegular(filepath.Join(dir, "worker", "go.mod"), maxModule)
 	if err != nil || modfile.ModulePath(data) != modulePath+"/worker" {
@@ -169,7 +169,7 @@ func pinned(file, module string) (string, error) {
 type Ref struct {
 	Name    string // name as the user wrote it, with options in canonical form
 	Known   *Known // nil for an executable
-	Version string // version of the library; "": the pinned one
+	Version string // version of the library; "": the pinned version
 	Path    string // path of an executable; "" for a driver of the source tree
 
 	// Dir is the absolute path of a checkout of the library that is built instead of a released

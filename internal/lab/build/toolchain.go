@@ -25,7 +25,7 @@ import (
 // toolchain holds everything about the Go toolchain that affects the executables it builds.
 type toolchain struct {
 	GOVERSION, GOOS, GOARCH, GOFLAGS, GOEXPERIMENT, GOFIPS140    string
-	GO386, GOAMD64, GOARM, GOARM64, GOMIPS64, GOPPC64, GORISCV64 string // only the one for GOARCH is not empty
+	GO386, GOAMD64, GOARM, GOARM64, GOMIPS64, GOPPC64, GORISCV64 string // only the variable for GOARCH is not empty
 	CGO_ENABLED                                                  string
 	compiler
 }

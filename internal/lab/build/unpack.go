@@ -96,7 +96,7 @@ func unpack(files []txtar.File, dir string) error {
 	}
 	err = os.Rename(tree, dir)
 	if _, there := os.Lstat(dir); there == nil {
-		return nil // dir is now complete: this process or, if the rename failed, another one has created it
+		return nil // dir is now complete: this process or, if the rename failed, another process has created it
 	}
 	return err
 }

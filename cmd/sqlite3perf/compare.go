@@ -198,7 +198,7 @@ func onlyThese(o *cli.OutputOptions, pair []string, c *stats.Comparison) string 
 }
 
 // allBuilt returns an error if one of the two compared drivers has no worker, because measuring the
-// other one alone would be useless.
+// other driver alone would be useless.
 func allBuilt(cases []*lab.Case) error {
 	for _, c := range cases {
 		if c.Unavailable != nil {

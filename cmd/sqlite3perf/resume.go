@@ -303,7 +303,7 @@ func (r *request) goOn(ctx context.Context, env *cli.Environment, o *runOptions,
 			run.Cases[i] = c.Case
 		}
 	}
-	// If the run is resumed once more, that resumption must use these values, not those with which the
+	// If the run is resumed once more, that resumption must use these values, not the values with which the
 	// run began.
 	run.Schedule.TimeNS = int64(r.schedule.Time)
 	run.Machine.Directory, run.TrialLimitNS = m.Directory, int64(o.trialLimit)

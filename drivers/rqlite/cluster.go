@@ -212,7 +212,7 @@ func (c *cluster) detach(ctx context.Context) error {
 }
 
 // end kills the nodes that this process has started, and removes their data. If the user named a
-// running cluster, end only drops the tables and views that this process has created there.
+// running cluster, end only drops the tables and views that this process has created in it.
 func (c *cluster) end() error {
 	if c.given != nil {
 		return c.given.leave(c)

@@ -122,7 +122,7 @@ type Search struct {
 	Begin func(k, n int, first, second string)
 	End   func(*Step)
 
-	base, lo, hi int          // indexes of releases: base is the release with which later ones are compared, lo the last one without the change, hi the first one with the change; hi is len(Releases) if there is none
+	base, lo, hi int          // indexes of releases: base is the release with which later releases are compared, lo is the last release without the change, and hi is the first release with the change, or len(Releases) if there is none
 	without      map[int]bool // indexes of releases that are not compared again
 	unclear      []int        // indexes of releases whose judgment is unclear
 	last         bool         // the current step is the last one, whose ratio is reported
@@ -189,9 +189,9 @@ func (s *Search) halve(ctx context.Context) error {
 	return nil
 }
 
-// middle returns the index of the release to be compared next, or -1 if none is left. It chooses
-// the release that is farthest from both ends of the range. Releases near an unclear one would be
-// unclear too, so it also keeps away from unclear releases.
+// middle returns the index of the release to be compared next, or -1 if none is left. It chooses the
+// release that is farthest from both ends of the range. Releases near an unclear one would be unclear
+// too, so middle also keeps away from unclear releases.
 func (s *Search) middle() int {
 	best, most := -1, 0
 	for at := s.lo + 1; at < min(s.hi, len(s.Releases)); at++ {
@@ -259,7 +259,7 @@ func (s *Search) step(ctx context.Context, first, second int) (*Step, error) {
 			}
 		}
 		if gone && missing.Release == step.First {
-			step.Second = step.First // the first release is the one that was passed over
+			step.Second = step.First // the passed-over release is the first release
 		}
 		s.f.Steps = append(s.f.Steps, step)
 		if s.End != nil {

@@ -266,7 +266,7 @@ type JSONBisection struct {
 	Good     string         `json:"good"`             // the last release seen without the change
 	Bad      string         `json:"bad,omitempty"`    // the first release seen with the change
 	Between  []string       `json:"between,omitempty"`
-	Ratio    *stats.Summary `json:"ratio,omitempty"` // time, or other metric, of Bad divided by that of Good
+	Ratio    *stats.Summary `json:"ratio,omitempty"` // the metric (time if Metric is absent) of Bad, divided by the metric of Good
 	Also     []Difference   `json:"also_changed,omitempty"`
 	Steps    []JSONStep     `json:"steps"`
 

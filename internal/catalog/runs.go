@@ -67,7 +67,7 @@ func runRows(list []store.Entry, most int) [][]string {
 }
 
 // machineOf returns the name of the machine of a run. If the run was measured with --hosts, it is the
-// name that the user typed there. Otherwise it is the machine's host name.
+// machine's name in --hosts. Otherwise it is the machine's host name.
 func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 
 // hashed returns the workloads of a run, each followed by the first digits of the hash of its text.

@@ -152,8 +152,8 @@ func (c *canvas) whisker(b *Bar, s scale, y, end float64, line stroke) {
 	}
 }
 
-// reason writes b.Reason right of the bar or, if a logarithmic axis has more room there, left
-// of it. It writes nothing if there is too little room.
+// reason writes b.Reason right of the bar. If a logarithmic axis has more room left of the bar, it
+// writes b.Reason there. It writes nothing if there is too little room.
 func (c *canvas) reason(b *Bar, s scale, y float64) {
 	from, to := s.from+4, s.to
 	if b.valued() && usable(b.Value, s.log) {

@@ -36,7 +36,7 @@ type (
 		x, y, w, h float64
 		fill       paint
 	}
-	// pathShape is several lines or, if fill is visible, several closed polygons.
+	// pathShape is several lines. If fill is visible, it is several closed polygons.
 	pathShape struct {
 		lines  [][]point
 		fill   paint

@@ -183,8 +183,8 @@ func confidence(c *stats.Comparison) float64 {
 // OfSides is the title of the section of docs/methodology.md about comparisons and gates.
 const OfSides = "Comparisons of two sides"
 
-// RatioNote returns the sentence that explains the ratios of a table. A ratio is one figure divided
-// by another. The parameter "over" describes the first of these figures, and "under" the second.
+// RatioNote returns the sentence that explains the ratios of a table. A ratio is one figure divided by
+// another figure. The parameter "over" describes the first of these figures, and "under" the second.
 // The parameter "interleaved" is true if both were measured in the same rounds. The parameter
 // "confidence" is the confidence of the intervals.
 func RatioNote(over, under string, interleaved bool, confidence float64) string {

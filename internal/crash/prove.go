@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// prove checks, with the first judge, that x finds the losses that it must find, and no others. If a check
-// fails, prove returns an error, and nothing else is explored.
+// prove checks, with the first judge, that x finds the losses that it must find, and no other losses.
+// If a check fails, prove returns an error, and nothing else is explored.
 func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
 	if x.Unrecorded == nil {
 		if list, err = x.proveRecordings(ctx); err != nil {

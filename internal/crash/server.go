@@ -137,7 +137,7 @@ func (x *Explorer) proveServer(ctx context.Context, r *recorded) (Proof, error) 
 	return found, cmp.Or(err, found.failed(""))
 }
 
-// aboutServers says how the exploration of servers differs from that of other drivers.
+// aboutServers says how the exploration of servers differs from the exploration of other drivers.
 func (c *Crashes) aboutServers() string {
 	n, all := c.servers()
 	if n == 0 {

@@ -27,8 +27,8 @@ type Work struct {
 	Proof   *protocol.Proof
 	Answers []protocol.Answer
 
-	// Again has the answers of a second execution of the workload, if there was one. If the answers to
-	// a statement changed, its rows and numbers are not compared with those of other drivers.
+	// Again has the answers of a second execution of the workload, if there was one. If the answers to a
+	// statement changed, its rows and numbers are not compared with the rows and numbers of other drivers.
 	Again []protocol.Answer
 
 	Times []string // texts that the library stores for [protocol.Times], if the workload replays times

@@ -247,10 +247,10 @@ func (r *textRenderer) list(l List) {
 // If an item may have at most briefest lines, its short form replaces a text that needs more lines.
 const briefest = 2
 
-// short returns the text of an item or, if the text does not fit, the longest short form that fits. If no
-// form fits, it cuts the shortest form after the last clause that fits. If the cut would leave more than a
-// third of the room empty, it returns the shortest form uncut. The parameter "indent" is the number of
-// columns before the text.
+// short returns the text of an item. If the text does not fit, it returns the longest short form that
+// fits. If no form fits, it cuts the shortest form after the last clause that fits. If the cut would
+// leave more than a third of the room empty, it returns the shortest form uncut. The parameter "indent"
+// is the number of columns before the text.
 func (r *textRenderer) short(it Item, indent int) string {
 	if it.Most < 1 || it.Most > briefest {
 		return it.Text

@@ -22,7 +22,7 @@ func Join[T any](list []T, separator string, word func(T) string) string {
 	return strings.Join(Map(list, word), separator)
 }
 
-// JoinKnown joins words and leaves out empty ones. If the words are passed as a slice (words...), it
+// JoinKnown joins words and leaves out empty words. If the words are passed as a slice (words...), it
 // overwrites the slice.
 func JoinKnown(separator string, words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), separator)
@@ -89,7 +89,8 @@ func Verb(n int, one, several string) string {
 }
 
 // JoinInts joins ascending numbers by commas and shortens sequences to the form 3-7. If there are more
-// than [maxInts] numbers and sequences, only the first ones are written, followed by an ellipsis.
+// than [maxInts] numbers and sequences, only the first maxInts of them are written, followed by an
+// ellipsis.
 func JoinInts(n []int) string {
 	var words []string
 	for i := 0; i < len(n); {

@@ -36,7 +36,7 @@ func (o Outcome) Holds() bool { return o == Applied || o == Heeded || o == Chang
 type Verdict struct {
 	Option  string   `json:"option"`
 	Outcome Outcome  `json:"outcome"`
-	Is      string   `json:"is,omitempty"`      // the value in force with this option alone or, if it is overruled, with all options
+	Is      string   `json:"is,omitempty"`      // the value in force with this option alone; for the outcome Overruled, the value in force with all options
 	Default string   `json:"default,omitempty"` // the value in force without options
 	Error   string   `json:"error,omitempty"`
 	Changes []Change `json:"changes,omitempty"` // other settings that change with this option alone

@@ -21,8 +21,8 @@ const (
 	word
 )
 
-// pragmas has the pragmas that are not in the vocabulary of settings: those of SQLite
-// (https://www.sqlite.org/pragma.html) and those of its encrypted editions.
+// pragmas has the pragmas that are not in the vocabulary of settings: the pragmas of SQLite
+// (https://www.sqlite.org/pragma.html) and the pragmas of its encrypted editions.
 var pragmas = func() map[string]kind {
 	all := map[string]kind{}
 	for i, names := range []string{

@@ -176,9 +176,9 @@ func rank(setting string) int {
 	return i
 }
 
-// heeded returns an option by which the library applies the setting w. It returns the option as typed or, if
-// that has no effect, another spelling. The other spelling must have had an effect with two different values.
-// If no such option is known, heeded returns "".
+// heeded returns an option by which the library applies the setting w. It returns the option as typed,
+// if that has an effect. Otherwise it returns another spelling that had an effect with two different
+// values. If no such option is known, heeded returns "".
 func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
 	for i, o := range q.Name.Options {
 		if o.Setting != w.Setting || o.Wanted != w.Value {

@@ -30,7 +30,7 @@ type Charts struct {
 type ChartKind struct {
 	Name  document.Kind `json:"name"`
 	Title string        `json:"title"`
-	Usual bool          `json:"usual,omitempty"` // whether a run's page shows this kind unless the user chooses others
+	Usual bool          `json:"usual,omitempty"` // whether a run's page shows this kind unless the user chooses other kinds
 }
 
 var chartKinds = []ChartKind{

@@ -41,7 +41,7 @@ type Choice struct {
 	Name     string `json:"name"`
 	About    string `json:"about,omitempty"`
 	Versions bool   `json:"versions,omitempty"` // whether other versions of the driver can be measured: NAME@v1.2.3
-	Usual    bool   `json:"usual,omitempty"`    // whether the driver or workload is measured unless the user chooses others
+	Usual    bool   `json:"usual,omitempty"`    // whether the driver or workload is measured unless the user chooses other ones
 
 	Known      []string    `json:"known_versions,omitempty"` // versions of the driver to suggest
 	Parameters []Parameter `json:"parameters,omitempty"`     // parameters of a workload
@@ -187,7 +187,7 @@ func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
 	return j, nil
 }
 
-// follow reads the messages of the process from the reader "said", and keeps the last ones. When
+// follow reads the messages of the process from the reader "said", and keeps the last messages. When
 // the process has ended, follow sets the exit status and closes j.ended.
 func (j *job) follow(said io.Reader) {
 	lines := bufio.NewReaderSize(said, maxBody)

@@ -123,11 +123,11 @@ const (
 	mostSilence  = time.Hour
 )
 
-// living returns the IDs of the unfinished runs that are being measured now. The parameter "here"
-// is the ID of the run that this server is measuring, or 0 if there is none. The result always
-// includes that run. In each directory, living chooses as many runs as there are processes that
-// measure there, beginning with the run whose last trial ended last. If the number of processes is
-// not known, as on other machines, living guesses by the time since each run's last trial.
+// living returns the IDs of the unfinished runs that are being measured now. The parameter "here" is
+// the ID of the run that this server is measuring, or 0 if there is none. The result always includes
+// that run. In each directory, living chooses as many runs as processes measure in this directory,
+// beginning with the run whose last trial ended last. If the number of processes is not known, as on
+// other machines, living guesses by the time since each run's last trial.
 func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64]bool {
 	living := map[int64]bool{}
 	if here != 0 {
@@ -135,7 +135,7 @@ func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64
 	}
 	heard := func(r *result.Run) time.Time {
 		if r.ID == here {
-			return now.AddDate(1, 0, 0) // sort this server's run before all others
+			return now.AddDate(1, 0, 0) // sort this server's run before all other runs
 		}
 		last, _ := lastTrial(r)
 		return last

@@ -220,7 +220,7 @@ func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Comp
 	return list
 }
 
-// asFast is the assumption under which figures can be compared with those of an earlier run.
+// asFast is the assumption under which figures can be compared with the figures of an earlier run.
 const asFast = "if the machine was as fast as when the baseline was measured"
 
 // drifts reports whether the answer is right only if the machine has not changed since the baseline

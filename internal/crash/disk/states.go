@@ -196,7 +196,7 @@ func (d *Disk) states(random *rand.Rand, most int) (list []pending) {
 	}
 	seen := map[string]bool{}
 	add := func(c choice, words string) {
-		if d.model == Ordered { // a change of a name persists only if all earlier ones persist
+		if d.model == Ordered { // a change of a name persists only if all earlier changes of names persist
 			for i := 1; i < names; i++ {
 				c[i] = c[i] && c[i-1]
 			}

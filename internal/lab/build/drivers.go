@@ -196,8 +196,8 @@ func (r Ref) Kind() driver.Kind {
 	return ""
 }
 
-// version returns the version of the driver's library that the user named or, if the user named none, the
-// pinned version.
+// version returns the version of the driver's library that the user named. If the user named none, it
+// returns the pinned version.
 func (r Ref) version() string { return cmp.Or(r.Version, r.Known.Version) }
 
 // tags returns the build tags that the driver's version and variant need, separated by commas. It also

@@ -85,8 +85,8 @@ func (b *Builder) Released(ctx context.Context, k *Known, version string) (Relea
 	return Release{found.Version, found.Time.UTC().Format(time.DateOnly)}, nil
 }
 
-// neighbors returns up to two versions from a sorted list that does not contain the given version: the one
-// just before it, and the one just after it.
+// neighbors returns up to two versions from a sorted list that does not contain the given version: the
+// version just before it, and the version just after it.
 func neighbors(all []string, version string) []string {
 	i, _ := slices.BinarySearchFunc(all, version, semver.Compare)
 	return all[max(i-1, 0):min(i+1, len(all))]

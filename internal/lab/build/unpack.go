@@ -101,8 +101,8 @@ func unpack(files []txtar.File, dir string) error {
 	return err
 }
 
-// difference returns the name of a file that only one of the lists has, or that has other data in one list
-// than in the other. It returns "" if the lists are equal.
+// difference returns the name of a file that only one of the lists has, or whose data differ between
+// the lists. It returns "" if the lists are equal.
 func difference(want, got []txtar.File) string {
 	missing := map[string]string{}
 	for _, f := range want {

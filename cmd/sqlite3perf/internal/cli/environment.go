@@ -305,7 +305,7 @@ func (env *Environment) ForHosts(names []string) []*Environment {
 				for _, c := range signals {
 					select {
 					case c <- s:
-					default: // the host has not read two earlier signals yet, so this one is dropped
+					default: // the host has not read two earlier signals yet, so this signal is dropped
 					}
 				}
 			}

@@ -143,8 +143,9 @@ func FormatOf(file string) string {
 	return ""
 }
 
-// Target returns the file to be written: o.File or, if that is a symbolic link, the file to which it leads.
-// The result "whole" is true if the file can be replaced. Devices and pipes can only be written to.
+// Target returns the file to be written, which is o.File. If o.File is a symbolic link, Target returns
+// the file to which the link leads. The result "whole" is true if the file can be replaced. Devices and
+// pipes can only be written to.
 func (o *OutputOptions) Target() (file string, whole bool) {
 	file = o.File
 	if f, err := filepath.EvalSymlinks(file); err == nil {

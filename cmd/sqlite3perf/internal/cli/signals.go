@@ -39,12 +39,12 @@ func watchSignals() *signals {
 			}
 			select {
 			case s.interrupts <- sig:
-			default: // two signals have not been read yet, so this one is dropped
+			default: // two signals have not been read yet, so this signal is dropped
 			}
 		}
 	}()
 	if os.Getenv(OwnedVariable) != "" {
-		os.Unsetenv(OwnedVariable) // the variable is not meant for processes that this one starts
+		os.Unsetenv(OwnedVariable) // the variable is not meant for processes that this process starts
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			early <- os.Interrupt

@@ -92,8 +92,9 @@ func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
 }
 
 // asksFor returns the question whose answer is to be printed for a run. It returns nil if the run's
-// measured figures are to be printed instead: the user asked for them, or the answer cannot be written in
-// the format, such as csv. If the figures are needed and the run has none, asksFor returns an error.
+// measured figures are to be printed instead, because the user asked for them, or because the answer
+// cannot be written in the format, such as csv. If the figures are needed and the run has none, asksFor
+// returns an error.
 func asksFor(o *cli.OutputOptions, run *result.Run, figures bool) (*question, error) {
 	if run.Answer == nil {
 		return nil, nil

@@ -183,7 +183,7 @@ func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string 
 }
 
 // onlyThese returns the command that measures two drivers of a stored run until their comparison is
-// clear. It returns "" if no cell needs further rounds, or if a workload is not a built-in one.
+// clear. It returns "" if no cell needs further rounds, or if a workload is not built in.
 func onlyThese(o *cli.OutputOptions, pair []string, c *stats.Comparison) string {
 	var workloads []string
 	for _, x := range c.Cells {

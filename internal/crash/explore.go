@@ -44,7 +44,7 @@ type Explorer struct {
 	Cells        []Planned
 	Plan         *plan.Plan
 	Workload     string
-	Judges       []Worker // the first one also computes what databases must contain; for the fault Shared, a process of each judge writes at the same time as the cell
+	Judges       []Worker // the first judge also computes what databases must contain; for the fault Shared, a process of each judge writes at the same time as the cell
 	Faults       []Fault
 	Transactions int
 	Attach       []string // tables that are in an attached database
@@ -57,8 +57,8 @@ type Explorer struct {
 	Keep         string        // directory for the files of failing states; "" if they are not kept
 	Note         func(format string, args ...any)
 
-	// Unrecorded says why nothing can be recorded here. Faults then has only [LiveFaults]. It is
-	// nil if recording works.
+	// Unrecorded says why nothing can be recorded here. It is nil if recording works. If it is not nil,
+	// Faults has only [LiveFaults].
 	Unrecorded error
 
 	proofs []Proof     // made by the first call of Run

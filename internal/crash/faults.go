@@ -156,7 +156,7 @@ func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed u
 	return x.judgeBatch(ctx, r, []candidate{c}, out)
 }
 
-// trouble says what went wrong besides lost or damaged data. It returns "" if nothing did.
+// trouble says what went wrong besides lost or damaged data. It returns "" if nothing else went wrong.
 func trouble(c *protocol.Committed) string {
 	switch {
 	case c.GaveUp:

@@ -107,7 +107,7 @@ func (p *Proof) add(o *Outcome) error {
 	return p.failed(fmt.Sprintf(": %s (%s, %s)", f.Why, cmp.Or(string(f.Model), string(f.Fault)), f.Operation))
 }
 
-// failed returns an error if the grade that was found so far is not the wanted one.
+// failed returns an error if the grade that was found so far is not the wanted grade.
 func (p *Proof) failed(details string) error {
 	if p.Found == p.Want || p.AtBest && p.Found.rank() > p.Want.rank() {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// Found is the result of [Search]: the first release that differs from the oldest one.
+// Found is the result of [Search]: the first release that differs from the oldest release.
 type Found struct {
 	Releases    []string     `json:"releases"`          // oldest first
-	Good        string       `json:"good"`              // the last release that is like the oldest one
-	Bad         string       `json:"bad,omitempty"`     // the first release that differs from the oldest one; "": there is none
+	Good        string       `json:"good"`              // the last release that is like the oldest release
+	Bad         string       `json:"bad,omitempty"`     // the first release that differs from the oldest release; "": there is none
 	Between     []string     `json:"between,omitempty"` // releases between Good and Bad, which could not be explored
 	Missing     []Missing    `json:"missing,omitempty"` // releases that could not be explored
 	Explored    []string     `json:"explored"`

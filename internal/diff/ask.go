@@ -17,7 +17,7 @@ import (
 
 // Questions are the statements that each driver runs on one database.
 type Questions struct {
-	Name     string // name of the workload; "" for statements without one
+	Name     string // name of the workload; "" for statements without a workload
 	Settings driver.Settings
 	Job      protocol.Answers
 	Begin    *lab.Case // case that fills the database first; nil if the database begins empty

@@ -145,7 +145,7 @@ type Group struct {
 	Statements []Statement `json:"statements"`
 
 	Types    [2]string `json:"types,omitzero"`     // Go types of the two sides, if they differ
-	Declared []string  `json:"declared,omitempty"` // declared types of the columns; "" for a column without one
+	Declared []string  `json:"declared,omitempty"` // declared types of the columns; "" for a column without a declared type
 
 	key string // what the statements' differences have in common, as text
 }
@@ -196,7 +196,7 @@ type Unasked struct {
 }
 
 // Count returns how many statements have a difference of kind k. A statement with differences of
-// several kinds counts only for the worst one.
+// several kinds counts only for the worst kind.
 func (r *Result) Count(k Kind) (n int) {
 	counted := map[string]bool{}
 	for _, g := range r.Groups { // the worst kinds come first

@@ -175,8 +175,8 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 
 // lengths returns the numbers of rounds for which a smallest visible difference is computed. These are
 // three numbers: the least number of rounds of a run, then 30, and then the number of rounds that fit
-// into [machine.NoiseTime]. It leaves out numbers greater than the last one. The parameter "round" is the
-// duration of one round.
+// into [machine.NoiseTime]. It leaves out numbers that are greater than the last of the three. The
+// parameter "round" is the duration of one round.
 func lengths(round time.Duration) []int {
 	most := max(lab.MinRounds, int(machine.NoiseTime/max(round, 1)))
 	list := []int{lab.MinRounds, 30, most}

@@ -17,8 +17,8 @@ import (
 const (
 	defaultWidth = 120
 	Unlimited    = 1 << 20 // a width so large that no text is broken and no column left out
-	leastText    = 20      // least columns for the text after a label
-	minWidth     = 40      // least columns; a narrower output would not be readable
+	leastText    = 20      // least number of columns for the text after a label
+	minWidth     = 40      // least number of columns; a narrower output would not be readable
 	gap          = 2       // spaces between the columns of a grid
 )
 
@@ -141,7 +141,8 @@ func Width(s string) int {
 	return len(s) // each byte is a printable character of ASCII
 }
 
-// Wrap breaks the lines of s that are wider than width between words. A width of 0 breaks none.
+// Wrap breaks lines of s that are wider than the parameter "width". It breaks them between words. If
+// "width" is 0, it breaks no line.
 func Wrap(s string, width int) string {
 	if width == 0 {
 		return s

@@ -149,8 +149,8 @@ func PercentOK(failed, operations int64) string {
 	return fmt.Sprintf("%d.%d%%", permille/10, permille%10)
 }
 
-// Spread formats the interval of a summary as a spread around the median, such as "±3%". If there
-// are too few samples for an interval, it returns how many are needed, such as "n<6".
+// Spread formats the interval of a summary as a spread around the median, such as "±3%". If there are
+// too few samples for an interval, it returns how many samples are needed, such as "n<6".
 func Spread(s stats.Summary) string {
 	if s.Interval == nil {
 		return fmt.Sprintf("n<%d", stats.MinSamples)
@@ -263,8 +263,8 @@ var (
 	ofAmount = paceWords{"more", "less", "times as much", ""}
 )
 
-// pace says how to write a ratio and the ends of its interval. All three are written in the same
-// way, so that readers can compare them.
+// pace says how to write a ratio and the ends of its interval. The ratio and both ends are written in
+// the same way, so that readers can compare them.
 type pace struct {
 	paceWords
 	times  bool // whether figures are numbers of times, not percentages

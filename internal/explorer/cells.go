@@ -44,8 +44,8 @@ type Pair struct {
 	First  string        `json:"first"` // the driver that comes first in the table
 	Second string        `json:"second"`
 	Ratio  stats.Summary `json:"ratio"`                // time of Second divided by the time of First, round by round
-	P      *float64      `json:"p_adjusted,omitempty"` // p-value, corrected for all pairs of the table; absent if the two were not compared
-	Apart  bool          `json:"significant"`          // whether the times of the two differ significantly
+	P      *float64      `json:"p_adjusted,omitempty"` // p-value, corrected for all pairs of the table; absent if the two drivers were not compared
+	Apart  bool          `json:"significant"`          // whether the times of the two drivers differ significantly
 
 	// Added says that sqlite3perf's own overhead could explain the difference; absent if not.
 	Added string `json:"added_could_explain,omitempty"`

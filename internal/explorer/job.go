@@ -394,8 +394,8 @@ func (s *Server) choices(r *http.Request, q *query) (*Choices, error) {
 	return c, nil
 }
 
-// known lists versions of a driver: the version in use, the latest, and the releases that runs in
-// the store measured. It leaves out commits, because a commit may be from a fork, and the store may
+// known lists versions of a driver: the version in use, the latest version, and the releases that runs
+// in the store measured. It leaves out commits, because a commit may be from a fork, and the store may
 // come from somebody else.
 func known(d Choice, measured []string) []string {
 	if !d.Versions {

@@ -269,8 +269,8 @@ const (
 	maxStreams = 10               // streams that may be open at the same time
 )
 
-// keepStream is the least duration of a stream. An older stream is closed if a new client needs
-// one, so that no client can occupy all streams.
+// keepStream is the least duration of a stream. An older stream is closed if a new client needs a
+// stream, so that no client can occupy all streams.
 const keepStream = time.Minute
 
 type streams struct {
@@ -283,8 +283,8 @@ type stream struct {
 	end   chan struct{} // closed when a new stream replaces this one
 }
 
-// add returns a new stream, which the caller must remove later. If [maxStreams] are open, it ends
-// the oldest stream, or returns nil if the oldest is younger than [keepStream].
+// add returns a new stream, which the caller must remove later. If [maxStreams] are open, it ends the
+// oldest stream, or returns nil if the oldest stream is younger than [keepStream].
 func (s *streams) add(now time.Time) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -206,8 +206,8 @@ func (s *Server) report(format string) http.Handler {
 	})
 }
 
-// storedAnswer returns a handler that answers with a run's stored answer. Only runs that were made
-// for a question, such as "tune", have one.
+// storedAnswer returns a handler that answers with a run's stored answer. Only runs that were made for
+// a question, such as "tune", have an answer.
 func (s *Server) storedAnswer(format string) http.Handler {
 	return s.written(format, func(ctx context.Context, w io.Writer, a *stats.Analysis) error {
 		if a.Run.Answer == nil || s.options.Answer == nil {

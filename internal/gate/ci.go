@@ -299,7 +299,7 @@ func writeGitLab(w io.Writer, g Gated, _ document.Options) error {
 			issue.Severity = "critical"
 		}
 		sum := sha256.Sum256([]byte(g.Candidate + "\x00" + cmp.Or(a.about, "gate")))
-		issue.Fingerprint = hex.EncodeToString(sum[:16]) // the same for the same finding in another run
+		issue.Fingerprint = hex.EncodeToString(sum[:16]) // the same finding in another run gets the same fingerprint
 		issue.Location.Path, issue.Location.Lines.Begin = g.Where, 1
 		issues = append(issues, issue)
 	}

@@ -25,7 +25,7 @@ type Gated struct {
 	Base        *stats.Analysis   // analysis of the stored baseline; nil if the baseline was measured in the same rounds as the candidate
 	Differences []string          // differences between baseline and candidate that the user allowed, in addition to the difference that the gate compares
 	Apart       string            // why a doubtful candidate was not measured together with the driver of a stored baseline; "" otherwise
-	Why         string            // why some cells were not measured; "" if all were, or if the gate was interrupted
+	Why         string            // why some cells were not measured; "" if all cells were measured, or if the gate was interrupted
 	Where       string            // file to which annotations refer, for services that need one
 
 	told string // the answer of a stored gate whose runs are not all in the store, so that its cells are not known; otherwise ""

@@ -25,13 +25,12 @@ const (
 
 	// Ordered: the power fails, with a file system such as ext4, xfs or btrfs in their default modes.
 	// Operations on names (creating, renaming and removing files) persist in their order. A sync of a file
-	// makes the file's creation durable, with all earlier operations on names. Of the data that was not
-	// synced, any subset of the pages may persist.
+	// makes the file's creation durable, with all earlier operations on names. Of the pages that were not
+	// synced, any subset may persist.
 	Ordered Model = "ordered"
 
 	// Posix: the power fails, and only what POSIX promises persists. A file's name persists only if its
-	// directory was synced. Of the data that was not synced, any subset of the sectors of 512 bytes may
-	// persist.
+	// directory was synced. Of the sectors (512 bytes each) that were not synced, any subset may persist.
 	Posix Model = "posix"
 )
 

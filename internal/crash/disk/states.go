@@ -138,7 +138,7 @@ func boundariesOf(t *trace.Trace, from int) (list []int) {
 // their files are read, which would take too long for every operation of a long trace.
 const mostBoundaries = 8
 
-// sampled chooses some operations of many, at random. The last one is always among them.
+// sampled chooses some of the operations at random. The last operation is always among them.
 func sampled(boundaries []int, o Options) []int {
 	if o.Most == 0 || len(boundaries) <= mostBoundaries*o.Most {
 		return boundaries

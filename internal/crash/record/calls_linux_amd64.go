@@ -275,7 +275,7 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 		return untouched, nil
 	}
 	if r.names[number] == "" && !r.opened(fd) {
-		delete(r.files, inodeOf(&st)) // the entry is of a removed file; its inode now belongs to a file elsewhere
+		delete(r.files, inodeOf(&st)) // the entry is of a removed file; its inode now belongs to a file outside the directory
 		return untouched, nil
 	}
 	switch n.number {

@@ -419,7 +419,7 @@ func (r *Recorder) inject(class Class, name string) (errno unix.Errno, short boo
 	}
 	r.matching++
 	short = f.Short && r.matching == f.At
-	rest := f.Short && r.matching == f.At+1 // the next call, for the second half of a short write, fails
+	rest := f.Short && r.matching == f.At+1 // the next call fails, because it writes the second half of a short write
 	if later := f.Lasting && r.matching > f.At; r.matching != f.At && !later && !rest {
 		return 0, false
 	}

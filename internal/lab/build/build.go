@@ -307,8 +307,8 @@ func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out
 	return output.String(), err
 }
 
-// modFlags returns the flags for building a directory, or a version other than the pinned one. It writes a
-// go.mod into dir, and the flags name this file. For the pinned version it returns nil.
+// modFlags returns the flags for building a directory, or a version other than the pinned version. It
+// writes a go.mod into dir, and the flags name this file. For the pinned version it returns nil.
 func modFlags(ref Ref, dir string) ([]string, error) {
 	if ref.Version == "" && ref.Dir == "" {
 		return nil, nil

@@ -30,10 +30,11 @@ const modulePath = "github.com/sqlite3perf/sqlite3perf"
 // Source is the source tree of sqlite3perf, from which workers are built.
 type Source struct{ Root string }
 
-// FindSource finds the source tree. It returns the given directory, or else the tree that this executable was
-// built from, or else the sources inside this executable. It ignores a source tree around the working
-// directory, because it would run that tree's code, which may be someone else's. If the sources inside this
-// executable cannot be used, the error is an [*UnpackError].
+// FindSource finds the source tree. It returns the given directory, or else the tree that this
+// executable was built from, or else the sources inside this executable. It ignores a source tree
+// around the working directory, because building workers would run code of that tree, which may be
+// somebody else's. If the sources inside this executable cannot be used, the error is an
+// [*UnpackError].
 func FindSource(given string) (Source, error) {
 	if given != "" {
 		if !isRoot(given) {
@@ -59,8 +60,8 @@ func clone() string {
 	return ""
 }
 
-// SourcesHash returns the hash of the sources that workers are built from by default, and the directory of the
-// clone that has them. The directory is "" if the sources are those inside this executable.
+// SourcesHash returns the hash of the sources that workers are built from by default, and the directory
+// of the clone that has them. The directory is "" if the sources are inside this executable.
 func SourcesHash() (hash, dir string, err error) {
 	root := clone()
 	if root == "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Resumable returns the reason why no machine can continue a run. It returns nil if a machine can. The
-// parameter "version" is the version of the running sqlite3perf; "extended" says that the user gives
-// the run more time.
+// Resumable returns the reason why a run cannot be continued, whatever the machine. It returns nil if
+// the run can be continued on the right machine. The parameter "version" is the version of the running
+// sqlite3perf; "extended" says that the user gives the run more time.
 func Resumable(run *result.Run, version string, extended bool) error {
 	switch {
 	case run.Merged != "":

@@ -41,7 +41,7 @@ type Choice struct {
 	Name     string `json:"name"`
 	About    string `json:"about,omitempty"`
 	Versions bool   `json:"versions,omitempty"` // whether other versions of the driver can be measured: NAME@v1.2.3
-	Usual    bool   `json:"usual,omitempty"`    // whether the driver or workload is measured unless the user chooses other ones
+	Usual    bool   `json:"usual,omitempty"`    // whether the driver or workload is measured unless the user chooses other drivers or workloads
 
 	Known      []string    `json:"known_versions,omitempty"` // versions of the driver to suggest
 	Parameters []Parameter `json:"parameters,omitempty"`     // parameters of a workload

@@ -315,8 +315,8 @@ func (g *given) alone(ctx context.Context, c *cluster) error {
 	return err
 }
 
-// leave drops the tables and views that this process has created, and makes sure that it creates no
-// further ones. It returns a [driver.LeftError] if some of them cannot be dropped.
+// leave drops the tables and views that this process has created, and prevents the creation of further
+// tables and views. It returns a [driver.LeftError] if some of them cannot be dropped.
 func (g *given) leave(c *cluster) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -266,7 +266,7 @@ func missing(c *stats.Comparison) (sentences []string) {
 }
 
 // atFault names the phase whose fault leaves a side of a cell without figures. It may be another phase
-// than the cell's, because one failed phase leaves all phases of its trials without figures.
+// than the phase of the cell, because one failed phase leaves all phases of its trials without figures.
 func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
 	name := x.TableName
 	if side.Status != result.OK && side.Reason != nil && side.Reason.Phase != "" {

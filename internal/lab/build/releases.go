@@ -31,9 +31,9 @@ func (e *NoReleaseError) Error() string {
 }
 
 // Releases lists the versions of a driver's library from the parameter "first" to the parameter "last",
-// the oldest first. The list includes these two versions. It leaves out retracted versions, and all
-// other pre-releases. The error is a [*NoReleaseError] if one of the two versions is not available. The
-// parameter "last" may be "latest".
+// the oldest first. The list includes these two versions. It leaves out retracted versions. It also
+// leaves out pre-releases other than these two versions. The error is a [*NoReleaseError] if one of the
+// two versions is not available. The parameter "last" may be "latest".
 func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([]string, error) {
 	out, err := b.list(ctx, "-versions", k.Module)
 	if err != nil {

@@ -58,8 +58,8 @@ func ofRunAlone[T any](read func(*result.Run) (T, error)) func(*stats.Analysis, 
 	return func(a *stats.Analysis, _ cli.Loader) (T, error) { return read(a.Run) }
 }
 
-// as turns a function that does not need the options of the command into the parameter "write" of
-// [answered].
+// The function "as" turns a function that does not need the options of the command into the parameter
+// "write" of [answered].
 func as[T any, W ~func(io.Writer, string, document.Options) error](of func(T) W) func(*cli.OutputOptions, T) cli.AnswerWriter {
 	return func(_ *cli.OutputOptions, answer T) cli.AnswerWriter { return cli.AnswerWriter(of(answer)) }
 }

@@ -381,7 +381,7 @@ func (o *runOptions) othersTyped(allowed []string) (names []string) {
 	return names
 }
 
-// same describes how two arguments name the same run.
+// The function "same" describes how two arguments name the same run.
 func same(args []string) string {
 	if args[0] == args[1] {
 		return "named twice"

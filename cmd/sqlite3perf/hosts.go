@@ -32,8 +32,8 @@ func (o *hostOptions) onHosts(env *cli.Environment, do func(i int, own *cli.Envi
 	return m.Unreached()
 }
 
-// on returns a copy of the request for the host with this name. Hosts run at the same time, so the
-// copy shares nothing that a run changes.
+// The method "on" returns a copy of the request for the host with this name. Hosts run at the same
+// time, so the copy shares nothing that a run changes.
 func (r *request) on(name string) *request {
 	own := *r
 	own.host = &result.Host{Name: name}

@@ -202,7 +202,7 @@ func published(report string) string {
 	return without(report, "databases ", "command ", "more ", "to be sure ")
 }
 
-// without removes the lines that have one of the given labels from a report.
+// The function "without" removes the lines that have one of the given labels from a report.
 func without(report string, labels ...string) string {
 	var b strings.Builder
 	dropped := false // stays true for the continuation lines of a dropped line

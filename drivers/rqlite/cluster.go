@@ -39,8 +39,8 @@ var (
 	attached   = map[string]*cluster{} // clusters by the path of the database
 )
 
-// beside returns the directory in which the nodes of a database keep their data, and the file
-// with the addresses at which other processes find the nodes. The directory's name is a hash,
+// The function "beside" returns the directory in which the nodes of a database keep their data, and the
+// file with the addresses at which other processes find the nodes. The directory's name is a hash,
 // because rqlited reads some characters of a database's name as options.
 func beside(path string) (dir, addresses string) {
 	h := fnv.New64a()

@@ -342,9 +342,9 @@ func correctedFor(c *stats.Comparison) string {
 	return words
 }
 
-// without lists cells with the reasons why their times are doubtful. First come the cells that have
-// no ratio. Then come the cells that have a ratio although some operations failed. The list is
-// shortened by [conditions.Limited].
+// The function "without" lists cells with the reasons why their times are doubtful. First come the
+// cells that have no ratio. Then come the cells that have a ratio although some operations failed. The
+// list is shortened by [conditions.Limited].
 func without(c *stats.Comparison) document.List {
 	var l document.List
 	note := func(label string, of fmt.Stringer, words string, alarm bool) {

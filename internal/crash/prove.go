@@ -119,7 +119,7 @@ func (p *Proof) failed(details string) error {
 // greatest number of transactions that are recorded for a proof.
 const proofStates, proofTransactions = 80, 24
 
-// without returns a function that removes the operations of a kind from a trace.
+// The function "without" returns a function that removes the operations of a kind from a trace.
 func without(k trace.Kind) func(*trace.Trace) {
 	return func(t *trace.Trace) {
 		t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(o trace.Op) bool { return o.Kind == k })

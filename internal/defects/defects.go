@@ -118,7 +118,7 @@ func Known(l Library) []Defect {
 	return list
 }
 
-// in reports whether a library has defect d.
+// The method "in" reports whether a library has defect d.
 func (d *Defect) in(l Library) bool {
 	version := l.Version
 	switch d.Of {
@@ -134,7 +134,7 @@ func (d *Defect) in(l Library) bool {
 	return slices.ContainsFunc(d.Affected, func(r Range) bool { return r.has(version) })
 }
 
-// by reports whether a library has patch p.
+// The method "by" reports whether a library has patch p.
 func (p Patch) by(l Library) bool {
 	version := l.Linked[p.Module]
 	if p.Module == l.Module {

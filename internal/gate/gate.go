@@ -86,7 +86,7 @@ func (g Gated) Answer() string {
 	return sides + strings.Join(found, "; ") + "." + further
 }
 
-// within says that no cell is worse than allowed, and gives the figures of the worst cell.
+// The method "within" says that no cell is worse than allowed, and gives the figures of the worst cell.
 func (g Gated) within() string {
 	which, worse := fmt.Sprintf("none of %d cells is", len(g.Cells)), "slower"
 	if len(g.Cells) == 1 {
@@ -401,10 +401,10 @@ func remark(c *stats.Gated, most float64, cells int) string {
 	return cause(c)
 }
 
-// beside returns the words that follow "measured again" for a cell whose baseline is stored. They say
-// that the baseline's driver was measured again too. If that driver was not measured again and the cell
-// has a regression, they name the assumption under which the regression is confirmed. For all other
-// cells, the words are "".
+// The function "beside" returns the words that follow "measured again" for a cell whose baseline is
+// stored. They say that the baseline's driver was measured again too. If that driver was not measured
+// again and the cell has a regression, they name the assumption under which the regression is
+// confirmed. For all other cells, the words are "".
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:

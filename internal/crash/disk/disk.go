@@ -237,7 +237,7 @@ func (d *Disk) syncDirectory(dir string) {
 	d.waiting = rest
 }
 
-// written returns b after data was written at an offset.
+// The function "written" returns b after data was written at an offset.
 func written(b []byte, offset int64, data []byte) []byte {
 	if end := offset + int64(len(data)); end > int64(len(b)) {
 		b = resized(b, end)

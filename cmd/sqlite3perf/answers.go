@@ -53,13 +53,13 @@ func answered[T any](check func(string) error, read func(*stats.Analysis, cli.Lo
 	}}
 }
 
-// ofRunAlone makes the parameter "read" of [answered] from a function that needs only the run.
+// ofRunAlone turns a function that needs only the run into the parameter "read" of [answered].
 func ofRunAlone[T any](read func(*result.Run) (T, error)) func(*stats.Analysis, cli.Loader) (T, error) {
 	return func(a *stats.Analysis, _ cli.Loader) (T, error) { return read(a.Run) }
 }
 
-// as makes the parameter "write" of [answered] from a function that does not need the options of
-// the command.
+// The function "as" turns a function that does not need the options of the command into the parameter
+// "write" of [answered].
 func as[T any, W ~func(io.Writer, string, document.Options) error](of func(T) W) func(*cli.OutputOptions, T) cli.AnswerWriter {
 	return func(_ *cli.OutputOptions, answer T) cli.AnswerWriter { return cli.AnswerWriter(of(answer)) }
 }
@@ -92,8 +92,9 @@ func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
 }
 
 // asksFor returns the question whose answer is to be printed for a run. It returns nil if the run's
-// measured figures are to be printed instead: the user asked for them, or the answer cannot be written in
-// the format, such as csv. If the figures are needed and the run has none, asksFor returns an error.
+// measured figures are to be printed instead, because the user asked for them, or because the answer
+// cannot be written in the format, such as csv. If the figures are needed and the run has none, asksFor
+// returns an error.
 func asksFor(o *cli.OutputOptions, run *result.Run, figures bool) (*question, error) {
 	if run.Answer == nil {
 		return nil, nil

@@ -110,8 +110,8 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 	return o.answer(ctx, env, m, among.Known.Name, found, failure)
 }
 
-// among parses a range of a driver's releases. Which releases are in the range is looked up later, after
-// all other checks. Until then, o.drivers contains only the driver's pinned release.
+// The method "among" parses a range of a driver's releases. The releases in the range are looked up
+// later, after all other checks. Until then, o.drivers contains only the driver's pinned release.
 func (o *runOptions) among(ctx context.Context, text string) (build.ReleaseRange, error) {
 	shop, err := o.workers.Workshop()
 	if err != nil {

@@ -340,9 +340,9 @@ func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir str
 	return out, err
 }
 
-// asked returns the estimated time of a trial. If the leader is killed or cut off several times, each kill
-// and each cut takes the duration plus twice the patience. Without kills and cuts, the estimate is twice
-// the duration of all loads.
+// asked returns the estimated time of a trial. If the leader is killed or cut off several times, each
+// kill and each cut takes o.duration plus twice o.patience. Without kills and cuts, the estimate is
+// twice the duration of all loads.
 func (o *clusterOptions) asked() time.Duration {
 	if n := o.kills + o.cuts; n > 0 {
 		return time.Duration(n) * (o.duration + 2*o.patience)

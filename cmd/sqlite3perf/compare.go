@@ -183,7 +183,7 @@ func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string 
 }
 
 // onlyThese returns the command that measures two drivers of a stored run until their comparison is
-// clear. It returns "" if no cell needs further rounds, or if a workload is not a built-in one.
+// clear. It returns "" if no cell needs further rounds, or if a workload is not built in.
 func onlyThese(o *cli.OutputOptions, pair []string, c *stats.Comparison) string {
 	var workloads []string
 	for _, x := range c.Cells {
@@ -198,7 +198,7 @@ func onlyThese(o *cli.OutputOptions, pair []string, c *stats.Comparison) string 
 }
 
 // allBuilt returns an error if one of the two compared drivers has no worker, because measuring the
-// other one alone would be useless.
+// other driver alone would be useless.
 func allBuilt(cases []*lab.Case) error {
 	for _, c := range cases {
 		if c.Unavailable != nil {
@@ -381,7 +381,7 @@ func (o *runOptions) othersTyped(allowed []string) (names []string) {
 	return names
 }
 
-// same describes how two arguments name the same run.
+// The function "same" describes how two arguments name the same run.
 func same(args []string) string {
 	if args[0] == args[1] {
 		return "named twice"

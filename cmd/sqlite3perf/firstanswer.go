@@ -49,7 +49,7 @@ func firstAnswer(ctx context.Context, env *cli.Environment, o *runOptions, r *re
 	}
 	a, err := take(ctx, env, o, &first)
 	if namesOf(first.cases) == "" {
-		return nil // the run tries to measure these drivers again, together with the others
+		return nil // the run tries to measure these drivers again, together with the other drivers
 	}
 	if err != nil {
 		return err
@@ -74,8 +74,8 @@ func (r *request) sayHowToGoOn(env *cli.Environment, o *runOptions, a *stats.Ana
 	}
 }
 
-// firstCases returns copies of the cases of [firstDrivers], without those that can't be built. It returns
-// nil if so few workers are missing that a separate first run would not save time.
+// firstCases returns copies of the cases of those [firstDrivers] that can be built. It returns nil if
+// so few workers are missing that a separate first run would not save time.
 func firstCases(cases []*lab.Case, built func(build.Ref) (bool, error)) (list []*lab.Case) {
 	missing, impossible := 0, map[string]bool{}
 	for _, c := range cases {

@@ -158,7 +158,8 @@ func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) erro
 	return cli.Worst(statuses)
 }
 
-// gateStatus returns the parameter "failure" or, if that is nil, the exit status for the result.
+// gateStatus returns the parameter "failure". If "failure" is nil, it returns the exit status for the
+// result.
 func gateStatus(out *gate.Gated, failure error) error {
 	switch {
 	case failure != nil:
@@ -312,7 +313,7 @@ func (o *gateOptions) checkOutputs() error {
 }
 
 // checkGateHosts parses the names in --hosts. It returns an error if the baseline is stored, because
-// other machines would not measure it. It also returns an error if there are several hosts, and an
+// other machines would not measure it. It also returns an error if several hosts are named although an
 // output can have only one machine's result.
 func (o *gateOptions) checkGateHosts(ctx context.Context) (err error) {
 	if !o.hosts.asked() {
@@ -391,8 +392,9 @@ func (o *gateOptions) live(ctx context.Context, env *cli.Environment, most float
 const passHint = "give it more --time, a quieter machine, a greater --max-regression or fewer workloads, or mark phases that don't matter \"untimed: true\" in your copy of a workload (sqlite3perf workloads NAME --yaml > mine.yaml); with --strict=false the exit status is 0"
 
 // write writes the result to all outputs. If the parameter "begun" is false, the gate failed before it
-// began: write then writes nothing to standard output, because the command prints the error. In GitHub
-// Actions, it also writes annotations to standard error, unless they are on standard output already.
+// began. In this case, nothing is written to standard output, because the command prints the error. In
+// GitHub Actions, it also writes annotations to standard error, unless they are on standard output
+// already.
 func (o *gateOptions) write(env *cli.Environment, g gate.Gated, begun bool) error {
 	annotated, hints, again := false, o.hints(g), "sqlite3perf gate"
 	if len(hints.More) > 0 {

@@ -25,15 +25,15 @@ func (o *hostOptions) onHosts(env *cli.Environment, do func(i int, own *cli.Envi
 		each.Go(func() {
 			here := m.Host(i)
 			do(i, own, hostOptions{names: o.names[i : i+1], ssh: o.ssh, other: here})
-			here.Note(nil, "") // if the host failed before it connected, the others stop waiting for it
+			here.Note(nil, "") // if the host failed before it connected, the other hosts stop waiting for it
 		})
 	}
 	each.Wait()
 	return m.Unreached()
 }
 
-// on returns a copy of the request for the host with this name. Hosts run at the same time, so the
-// copy shares nothing that a run changes.
+// The method "on" returns a copy of the request for the host with this name. Hosts run at the same
+// time, so the copy shares nothing that a run changes.
 func (r *request) on(name string) *request {
 	own := *r
 	own.host = &result.Host{Name: name}

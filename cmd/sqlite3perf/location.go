@@ -41,7 +41,7 @@ const featuresHint = "sqlite3perf drivers --features shows which driver has what
 const elsewhereHint = "or name another directory with --dir"
 
 // newLocation prepares the machine on which a request is measured: this machine or, if r.host is set,
-// another one.
+// another machine.
 func newLocation(ctx context.Context, env *cli.Environment, o *runOptions, r *request, show *cli.Progress) (*location, error) {
 	if r.host != nil {
 		return remoteLocation(ctx, env, o, r, show)

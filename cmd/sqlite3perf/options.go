@@ -161,8 +161,8 @@ func parseMetric(flag, name string) (stats.Metric, error) {
 	return stats.Metric(name), nil
 }
 
-// count sets [result.CountSyncs] if one of the metrics is counted only with this setting. It does
-// nothing if the user has set it.
+// count sets [result.CountSyncs] if one of the metrics is counted only with this setting. If the user
+// has set this setting, count does nothing.
 func (o *runOptions) count(metrics ...stats.Metric) {
 	asked := slices.ContainsFunc(metrics, func(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked })
 	if asked && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, result.CountSyncs+"=") }) {
@@ -203,9 +203,9 @@ type request struct {
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
 	print    func(*stats.Analysis) error // prints the results; if nil, the report of a run is printed
 
-	// keepsTime says that a trial of each workload is run first, and that nothing else is measured
-	// if these trials show that --time is not enough. The field "called" is the name of the run in
-	// the error about that. If called is "", the error has the numbers of rounds and cases instead.
+	// keepsTime says that a trial of each workload is run first, and that nothing else is measured if these
+	// trials show that --time is not enough. The field "called" is what the error calls the run. If it is
+	// "", the error has the numbers of rounds and cases instead.
 	keepsTime bool
 	called    string
 }

@@ -123,8 +123,8 @@ func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request,
 	)
 }
 
-// checkStudyDrivers chooses the drivers if the user names none: all that are not optional, and the
-// optional ones that the study measured and that are installed.
+// checkStudyDrivers chooses the drivers if the user names none: all drivers that are not optional, and
+// each optional driver that the study measured and that is installed.
 func (o *reproduceOptions) checkStudyDrivers(ctx context.Context, s *study.Study, r *request) error {
 	named := len(o.drivers) > 0
 	if err := o.checkDrivers(ctx, r); err != nil || named {

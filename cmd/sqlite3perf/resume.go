@@ -65,10 +65,10 @@ func (o *runOptions) checkExtended(run *result.Run) error {
 	return nil
 }
 
-// toExtend returns the command that measures a run for a further time. It returns "" if further is not
-// above 0 or if the run cannot go on. Only a run that ended because its time was over can be extended. The
-// confidence intervals of such a run stay correct if a user repeatedly looks at them and then measures
-// more.
+// toExtend returns the command that measures a run for a further time. It returns "" if the parameter
+// "further" is not above 0, or if the run cannot go on. Only a run that ended because its time was over
+// can be extended. The confidence intervals of such a run stay correct if a user repeatedly looks at
+// them and then measures more.
 func toExtend(o *cli.OutputOptions, run *result.Run, further time.Duration) string {
 	if run.Stopped != result.StoppedTime || further <= 0 || conditions.Resumable(run, cli.Version(), true) != nil {
 		return ""
@@ -303,7 +303,7 @@ func (r *request) goOn(ctx context.Context, env *cli.Environment, o *runOptions,
 			run.Cases[i] = c.Case
 		}
 	}
-	// If the run is resumed once more, that resumption must use these values, not those with which the
+	// If the run is resumed once more, that resumption must use these values, not the values with which the
 	// run began.
 	run.Schedule.TimeNS = int64(r.schedule.Time)
 	run.Machine.Directory, run.TrialLimitNS = m.Directory, int64(o.trialLimit)

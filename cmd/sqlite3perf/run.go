@@ -128,8 +128,8 @@ func measure(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 }
 
 // take measures the cases of a request and stores them as a run. If that fails, it returns the error
-// with the analysis of what was measured, or with nil if no run was begun. The first Ctrl-C ends the
-// run after the current trials.
+// and the analysis of what was measured. The analysis is nil if no run was begun. The first Ctrl-C ends
+// the run after the current trials.
 func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) (*stats.Analysis, error) {
 	show := cli.NewProgress(env, o.quiet)
 	show.Least = r.least
@@ -267,8 +267,8 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	return run
 }
 
-// outcome returns the exit status of a run as an error. It is the status of an interruption if the
-// run was interrupted, and that of a regression if a workload's expectation is not met. It is the
+// outcome returns the exit status of a run as an error. It is the status of an interruption if the run
+// was interrupted, and the status of a regression if a workload's expectation is not met. It is the
 // status of an incomplete run if an expectation is undecided, or if a driver has no figures for a
 // phase. For a complete run, outcome returns nil.
 func outcome(a *stats.Analysis) error {

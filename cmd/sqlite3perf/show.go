@@ -184,10 +184,10 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 	return err
 }
 
-// storedRun loads a run from the store in storeFile or, if that is "", from the default store. The
-// parameter ref is the run's ID or "last", which is the run that started last. If the parameter
-// "unfinished" is false, "last" ignores runs that have not ended. storedRun prints to standard error which
-// parts of the run the store lacks.
+// storedRun loads a run from the store in storeFile. If storeFile is "", it uses the default store. The
+// parameter "ref" is the run's ID or "last", which is the run that started last. If the parameter
+// "unfinished" is false, "last" ignores runs that have not ended. storedRun prints to standard error
+// which parts of the run the store lacks.
 func storedRun(ctx context.Context, env *cli.Environment, storeFile, ref string, unfinished bool) (*result.Run, error) {
 	st, path, err := cli.ReadStore(ctx, storeFile)
 	if err != nil {

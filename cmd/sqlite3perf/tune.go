@@ -211,8 +211,8 @@ func settingOf(entry string) string {
 }
 
 // searched returns the settings to search, and the settings that are left out because --set or --dsn
-// fixes them. If --settings is given, searched considers only the settings that it names, and those with
-// several values in --set.
+// fixes them. If --settings is given, searched considers only the settings in --settings, and the
+// settings with several values in --set.
 func (o *tuneOptions) searched(r *request, given map[string][]string) (names []string, leftOut []tune.Skipped) {
 	for _, name := range tune.Names {
 		values, fixed := r.matrix.Settings[name]

@@ -80,8 +80,8 @@ func remake(tool, store, file string, words []string) error {
 
 var output = regexp.MustCompile("(?ms)^<!-- (output|answer|cells|summary|claims|verdicts) of: (sqlite3perf [^\n]*) -->\n```text\n(.*?)^```$")
 
-// parts has the functions that select the part of a report that a document shows, by the word before
-// "of:" in the document.
+// parts maps a word to a function that returns the part of a report that a document shows. In the
+// document, the word stands before "of:".
 var parts = map[string]func(report string) string{
 	"output":   func(report string) string { return report },
 	"answer":   answer,
@@ -117,8 +117,8 @@ func paragraphs(report string, beginnings ...string) string {
 	return strings.Join(list, "\n")
 }
 
-// cut returns a command without "| head -N" at its end, and the number N. If the command does not
-// end so, N is -1.
+// cut returns a command without "| head -N" at its end, and the number N. If the command has no such
+// end, N is -1.
 func cut(command string) (string, int) {
 	whole, lines, _ := strings.Cut(command, " | head -")
 	n, err := strconv.Atoi(lines)
@@ -202,7 +202,7 @@ func published(report string) string {
 	return without(report, "databases ", "command ", "more ", "to be sure ")
 }
 
-// without removes the lines that have one of the given labels from a report.
+// The function "without" removes the lines that have one of the given labels from a report.
 func without(report string, labels ...string) string {
 	var b strings.Builder
 	dropped := false // stays true for the continuation lines of a dropped line

@@ -23,8 +23,8 @@ func New() driver.Driver {
 	})
 }
 
-// connector puts all settings into the data source name. The library applies the values of _pragma
-// in the order in which they appear there.
+// connector puts all settings into the data source name. The library applies the values of _pragma in
+// the order in which they appear in the name.
 func connector(path string, s driver.Settings) (sql.Connector, error) {
 	return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, sqldriver.Options(s)), nil), nil
 }

@@ -49,7 +49,7 @@ func (p *parameters) init(c *C.native_stmt, count int) {
 	p.bytes = unsafe.Slice((*byte)(unsafe.Pointer(p.copied[0].data)), C.NATIVE_COPY_BYTES)
 }
 
-// set prepares the rows lo ≤ r < hi of b for one call of C. The caller then calls unset.
+// set prepares the rows lo ≤ r < hi of b for one call of C. The caller must call unset afterwards.
 func (p *parameters) set(b *driver.Batch, lo, hi int) error {
 	if b == nil {
 		if p.count > 0 {

@@ -25,8 +25,8 @@ func New() driver.Driver {
 	})
 }
 
-// connector puts all settings into the data source name. The library applies the values of _pragma
-// in the order in which they appear there.
+// connector puts all settings into the data source name. The library applies the values of _pragma in
+// the order in which they appear in the name.
 func connector(path string, s driver.Settings) (sql.Connector, error) {
 	c := sqldriver.Connector(&sqlite.SQLite{}, s.URI(path, sqldriver.Options(s)), nil)
 	if mapped, err := strconv.ParseInt(s["mmap_size"], 10, 64); err == nil && mapped > 0 {

@@ -17,7 +17,7 @@ func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, er
 		kind, err := classify(q.SQL)
 		sql := driver.TrimScript(q.SQL)
 		if several := driver.TrimScript(sql[driver.StatementLen(sql):]) != ""; kind == transactional || several {
-			err = unsupported("a transaction of rqlite is one request, and one statement is asked") // otherwise the node would keep the transaction open, and it would affect all clients
+			err = unsupported("a transaction of rqlite is one request, and one statement is asked") // otherwise the node would keep the transaction open, and the open transaction would affect all clients
 		}
 		if err != nil {
 			return driver.Reply{}, &driver.CannotAsk{Reason: err.Error()}

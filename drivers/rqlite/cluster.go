@@ -39,8 +39,8 @@ var (
 	attached   = map[string]*cluster{} // clusters by the path of the database
 )
 
-// beside returns the directory in which the nodes of a database keep their data, and the file
-// with the addresses at which other processes find the nodes. The directory's name is a hash,
+// The function "beside" returns the directory in which the nodes of a database keep their data, and the
+// file with the addresses at which other processes find the nodes. The directory's name is a hash,
 // because rqlited reads some characters of a database's name as options.
 func beside(path string) (dir, addresses string) {
 	h := fnv.New64a()
@@ -212,7 +212,7 @@ func (c *cluster) detach(ctx context.Context) error {
 }
 
 // end kills the nodes that this process has started, and removes their data. If the user named a
-// running cluster, end only drops the tables and views that this process has created there.
+// running cluster, end only drops the tables and views that this process has created in it.
 func (c *cluster) end() error {
 	if c.given != nil {
 		return c.given.leave(c)

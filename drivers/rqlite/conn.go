@@ -185,8 +185,8 @@ func (c *conn) write(on *gorqlite.Connection, list []statement, queue bool) erro
 	return c.db.cluster.given.create(c.ctx, creates, func(ctx context.Context) error { return c.put(ctx, on, list, queue) })
 }
 
-// put sends statements in a request. Unlike the method write, put does not note which tables and views
-// the statements create.
+// put sends statements in a request. Unlike the method "write", put does not note which tables and
+// views the statements create.
 func (c *conn) put(ctx context.Context, on *gorqlite.Connection, list []statement, queue bool) error {
 	if queue {
 		c.untold = errQueued

@@ -60,7 +60,7 @@ func suits(s *nodes.Status, wanted driver.Settings) error {
 }
 
 // take uses the cluster whose addresses are in list. It returns an error if the cluster's database is
-// not empty, or if the settings cannot take effect there.
+// not empty, or if the settings cannot take effect in this cluster.
 func (c *cluster) take(ctx context.Context, list string, settings driver.Settings) error {
 	for a := range strings.SplitSeq(list, ",") {
 		a = strings.TrimSpace(a)
@@ -315,8 +315,8 @@ func (g *given) alone(ctx context.Context, c *cluster) error {
 	return err
 }
 
-// leave drops the tables and views that this process has created, and prevents new ones. It returns
-// a [driver.LeftError] if some of them cannot be dropped.
+// leave drops the tables and views that this process has created, and prevents the creation of further
+// tables and views. It returns a [driver.LeftError] if some of them cannot be dropped.
 func (g *given) leave(c *cluster) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -24,8 +24,8 @@ type lines struct {
 	nodes   atomic.Pointer[nodes.Cluster] // set when all nodes have been started
 }
 
-// between starts the proxy of node i and returns the proxy's address. Node i already has a proxy if
-// the node's own address has changed. The new proxy then replaces the old one.
+// The method "between" starts the proxy of node i and returns the proxy's address. Node i already has a
+// proxy if the node's own address has changed. In this case, the new proxy replaces the old one.
 func (l *lines) between(i int, real string) (advertised string, err error) {
 	p, err := delay.Start(delay.Config{Target: real, Delay: l.delay, From: l.dialer})
 	if err != nil {
@@ -169,8 +169,8 @@ func (d *database) IntsAt(ctx context.Context, member int, level, sql string, ar
 	return d.at(ctx, member, "/db/query?level="+level, sql, args)
 }
 
-// at sends a statement to one node, and returns the values of its only column. If that fails, it
-// does not try another node.
+// The method "at" sends a statement to one node, and returns the values of its only column. If that
+// fails, it does not try another node.
 func (d *database) at(ctx context.Context, member int, path, sql string, args []any) ([]int64, error) {
 	body, err := json.Marshal([][]any{append([]any{sql}, args...)})
 	if err != nil {

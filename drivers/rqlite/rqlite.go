@@ -140,8 +140,8 @@ func (d *database) Shown(ctx context.Context) (driver.Settings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking at a read: %w", err)
 	}
-	// The transaction has one statement more than fits into a request. If there is no limit, it
-	// has two.
+	// The transaction has one statement more than fits into a request. If there is no limit, the
+	// transaction has two statements.
 	rows := max(c.rows, 1) + 1
 	writes := d.http.watch(func() {
 		err = c.Run("BEGIN")

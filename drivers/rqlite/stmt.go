@@ -26,8 +26,8 @@ type stmt struct {
 }
 
 // Exec sends each execution in its own request, because a request is a transaction. Within a
-// transaction it gathers the executions. If the setting request_rows is above 0, it sends up to
-// that many rows in a request.
+// transaction it gathers the executions. If the setting request_rows is above 0, a request can have
+// several rows, at most request_rows.
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	c := s.conn
 	if b == nil {

@@ -22,8 +22,8 @@ import (
 //go:embed driver.json
 var info []byte
 
-// New returns the driver. The executable is the one that the environment variable SQINN_PATH
-// names, or else sqinn in PATH.
+// New returns the driver. The environment variable SQINN_PATH names the executable. If it is not set,
+// the executable is sqinn in PATH.
 func New() driver.Driver { return driver.WithDSN(driver.New(driver.MustInfo(info), open), openName) }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {

@@ -65,7 +65,7 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 
 // prepareTransient prepares a statement that is not in the connection's cache. Close finalizes it. The
 // library goes through the whole cache when a connection is taken from the pool or returned, so
-// statements that only the engine needs must not stay there.
+// statements that only the engine needs must not stay in the cache.
 func (s *stmt) prepareTransient() (err error) {
 	if s.held, _, err = s.conn.PrepareTransient(s.st.SQL); err != nil {
 		return wrap(err)

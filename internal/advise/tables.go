@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// measuredFacts returns the table of the measured figures of each candidate. The recommended
-// candidates come first, followed by the others, the fastest first. Ratios are relative to the first
+// measuredFacts returns the table of the measured figures of each candidate. The recommended candidates
+// come first, followed by the other candidates, the fastest first. Ratios are relative to the first
 // row.
 func measuredFacts(a Advised) document.Grid {
 	f := a.Facts

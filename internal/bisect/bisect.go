@@ -86,13 +86,13 @@ func (e *Missing) Error() string { return e.Release + ": " + e.Why }
 // cells that the search follows.
 type StartError struct {
 	Release string
-	Cell    stats.TableName // one of these cells
+	Cell    stats.TableName // one of the cells that the search follows
 	Status  result.Status
 	Reason  *protocol.Reason
 }
 
-// Error names the phase that was wrong or failed. That need not be the phase of the cell, because
-// one such phase can leave all phases of a trial without figures.
+// Error names the phase that was wrong or failed. It may be another phase than e.Cell.Phase, because
+// one wrong or failed phase can leave all phases of a trial without figures.
 func (e *StartError) Error() string {
 	name := e.Cell
 	name.Phase = cmp.Or(e.Reason.Phase, name.Phase)
@@ -122,22 +122,22 @@ type Search struct {
 	Begin func(k, n int, first, second string)
 	End   func(*Step)
 
-	base, lo, hi int          // indexes of releases: base is the release with which later ones are compared, lo the last one without the change, hi the first one with the change; hi is len(Releases) if there is none
+	base, lo, hi int          // indexes of releases: base is the release with which later releases are compared, lo is the last release without the change, and hi is the first release with the change, or len(Releases) if there is none
 	without      map[int]bool // indexes of releases that are not compared again
 	unclear      []int        // indexes of releases whose judgment is unclear
 	last         bool         // the current step is the last one, whose ratio is reported
 	f            *Finding
 }
 
-// mostUnclear is a number of unclear steps. If a search that has found a change has so many unclear
-// steps, it ends, because further steps would not be clearer.
+// mostUnclear is the number of unclear steps after which a search ends, if it has already found a
+// change. Further steps would not be clearer.
 const mostUnclear = 3
 
 // Run looks for the change by repeatedly halving the range of releases. If every step is clear, it
-// compares at most ⌈log₂ n⌉ of n releases with the first one. It does not begin with the last
-// release, because an earlier one may already have the change. At the end, Run compares the two
-// releases around the change with each other. If there is an error, Run returns both the error and
-// the findings so far.
+// compares at most ⌈log₂ n⌉ of n releases with the first release. It does not begin with the last
+// release, because an earlier release may already have the change. At the end, Run compares the two
+// releases around the change with each other. If there is an error, Run returns both the error and the
+// findings so far.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.f = &Finding{Releases: s.Releases, UntilFixed: s.UntilFixed, Margin: s.Margin, Metric: s.Metric}
 	s.base, s.lo, s.hi, s.without, s.unclear, s.last = 0, 0, len(s.Releases), map[int]bool{}, nil, false
@@ -189,9 +189,9 @@ func (s *Search) halve(ctx context.Context) error {
 	return nil
 }
 
-// middle returns the index of the release to be compared next, or -1 if none is left. It chooses
-// the release that is farthest from both ends of the range. Releases near an unclear one would be
-// unclear too, so it also keeps away from unclear releases.
+// middle returns the index of the release to be compared next, or -1 if none is left. It chooses the
+// release that is farthest from both ends of the range. Releases near an unclear one would be unclear
+// too, so middle also keeps away from unclear releases.
 func (s *Search) middle() int {
 	best, most := -1, 0
 	for at := s.lo + 1; at < min(s.hi, len(s.Releases)); at++ {
@@ -259,7 +259,7 @@ func (s *Search) step(ctx context.Context, first, second int) (*Step, error) {
 			}
 		}
 		if gone && missing.Release == step.First {
-			step.Second = step.First // the first release is the one that was passed over
+			step.Second = step.First // the passed-over release is the first release
 		}
 		s.f.Steps = append(s.f.Steps, step)
 		if s.End != nil {

@@ -19,7 +19,7 @@ type Change struct {
 	stats.TableName
 	Verdict stats.Verdict `json:"verdict"`
 	Status  result.Status `json:"status,omitempty"` // status of the release without figures, if Verdict is "bad"
-	Fixed   bool          `json:"fixed,omitempty"`  // true if Verdict is "bad" and the release without figures is the earlier one
+	Fixed   bool          `json:"fixed,omitempty"`  // true if Verdict is "bad" and the release without figures is the earlier release
 
 	of       result.Case // the case of the first release
 	nearest  float64     // the smallest effect that the change can have, as the method "nearer" returns it

@@ -134,8 +134,8 @@ func (b Bisection) none() string {
 	return fmt.Sprintf("Up to %s no release of %s made a cell %s; those after it were not measured.", b.Good, b.Driver, worse)
 }
 
-// ratioOf formats the ratio of a cell with its interval. If the verdict is about failed operations,
-// it formats the shares of both sides instead. It returns "" if the cell has neither.
+// ratioOf formats the ratio of a cell with its interval. If the verdict is about failed operations, it
+// formats the shares of both sides instead. It returns "" if the cell has neither a ratio nor shares.
 func ratioOf(x *stats.Compared) string {
 	switch {
 	case x != nil && x.FailuresTold():
@@ -266,7 +266,7 @@ type JSONBisection struct {
 	Good     string         `json:"good"`             // the last release seen without the change
 	Bad      string         `json:"bad,omitempty"`    // the first release seen with the change
 	Between  []string       `json:"between,omitempty"`
-	Ratio    *stats.Summary `json:"ratio,omitempty"` // time, or other metric, of Bad divided by that of Good
+	Ratio    *stats.Summary `json:"ratio,omitempty"` // time of Bad, divided by the time of Good; with Metric, the same ratio of that metric
 	Also     []Difference   `json:"also_changed,omitempty"`
 	Steps    []JSONStep     `json:"steps"`
 

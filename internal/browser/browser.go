@@ -297,7 +297,8 @@ func (p *Page) Print() ([]byte, error) {
 	})
 }
 
-// Screenshot returns a PNG of the window or, if the parameter "all" is true, of the entire page.
+// Screenshot returns a PNG of the window. If the parameter "all" is true, it returns a PNG of the
+// entire page.
 func (p *Page) Screenshot(all bool) ([]byte, error) {
 	if all {
 		return run(p, chromedp.FullScreenshot(100))

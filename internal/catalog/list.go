@@ -29,7 +29,7 @@ type JSONDriver struct {
 	Name        string            `json:"name"`
 	Module      string            `json:"module,omitempty"`
 	Version     string            `json:"version"`            // version of the module; "-" if it is not known
-	Released    string            `json:"released,omitempty"` // day on which the version was made, if it is the pinned one
+	Released    string            `json:"released,omitempty"` // day on which the version was made, if it is the pinned version
 	Maintenance *JSONMaintenance  `json:"maintenance,omitempty"`
 	Kind        driver.Kind       `json:"kind"`
 	Interface   driver.Interface  `json:"interface"`

@@ -66,8 +66,8 @@ func runRows(list []store.Entry, most int) [][]string {
 	return rows
 }
 
-// machineOf returns the name of the machine of a run. If the run was measured on another machine, that
-// is the machine's name in --hosts.
+// machineOf returns the name of the machine of a run. If the run was measured with --hosts, it is the
+// machine's name in --hosts. Otherwise it is the machine's host name.
 func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 
 // hashed returns the workloads of a run, each followed by the first digits of the hash of its text.

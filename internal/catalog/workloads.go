@@ -188,7 +188,8 @@ func clients(p *plan.Phase) int {
 	return 0
 }
 
-// does describes what a phase executes, such as its statement, its script or the operations of its mix.
+// The function "does" describes what a phase executes, such as its statement, its script or the
+// operations of its mix.
 func does(p *plan.Phase) (list []string) {
 	switch {
 	case p.Insert != nil:

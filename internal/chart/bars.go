@@ -142,8 +142,8 @@ func (c *canvas) bar(b *Bar, s scale, y, thick float64, l Look) {
 	}
 }
 
-// whisker draws the interval of a bar, if it has one: a line with a short line across each end. The
-// parameter "end" is half the length of a short line.
+// whisker draws the interval of a bar, if the bar has an interval: a line with a short line across each
+// end. The parameter "end" is half the length of a short line.
 func (c *canvas) whisker(b *Bar, s scale, y, end float64, line stroke) {
 	if interval(b.Low, b.High, s.log) {
 		low, high := s.at(b.Low), s.at(b.High)
@@ -152,8 +152,8 @@ func (c *canvas) whisker(b *Bar, s scale, y, end float64, line stroke) {
 	}
 }
 
-// reason writes b.Reason right of the bar or, if a logarithmic axis has more room there, left
-// of it. It writes nothing if there is too little room.
+// reason writes b.Reason right of the bar. If a logarithmic axis has more room left of the bar, it
+// writes b.Reason there. It writes nothing if there is too little room.
 func (c *canvas) reason(b *Bar, s scale, y float64) {
 	from, to := s.from+4, s.to
 	if b.valued() && usable(b.Value, s.log) {

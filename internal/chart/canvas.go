@@ -36,7 +36,7 @@ type (
 		x, y, w, h float64
 		fill       paint
 	}
-	// pathShape is several lines or, if fill is visible, several closed polygons.
+	// pathShape is several lines. If fill is visible, it is several closed polygons.
 	pathShape struct {
 		lines  [][]point
 		fill   paint
@@ -115,7 +115,8 @@ func (c *canvas) polygon(fill paint, points ...point) {
 	c.add(pathShape{lines: [][]point{points}, fill: fill})
 }
 
-// text draws a text. If the parameter "most" is not 0, the text is cut to that width in pixels.
+// text draws a text. If the parameter "most" is not 0, it is the greatest width in pixels, and a wider
+// text is cut.
 func (c *canvas) text(x, y float64, a anchor, size float64, r role, text string, most float64) {
 	c.label(textShape{x: x, y: y, anchor: a, size: size, paint: solid(r), text: text}, most)
 }
@@ -130,7 +131,8 @@ func (c *canvas) label(t textShape, most float64) {
 	}
 }
 
-// mostLines is the greatest number of lines of a text that remain separate lines in a tip.
+// mostLines is the greatest number of lines of a text in a tip. If the text has more lines, the last
+// line of the tip has all other lines.
 const mostLines = 20
 
 // mark draws shapes that show one datum, by calling the function "draw". The tip is shown when the

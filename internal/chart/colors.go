@@ -86,8 +86,8 @@ type Look struct {
 	Mark  int // number of the marker and dashes, from 1; 0: the default of the color
 }
 
-// or returns the look. Fields that are not set get the default for the series with the index
-// "place".
+// The method "or" returns the look. Fields that are not set get the default for the series with the
+// index "place".
 func (l Look) or(place int) Look {
 	if l.Color < 1 {
 		l.Color = place + 1

@@ -34,8 +34,8 @@ type Flame struct {
 	// boxes are left out. In the default width, and if Least is below 0.3, the least width is 0.3.
 	Least float64
 
-	// Most is the greatest number of boxes. If there would be more, the narrowest are left
-	// out. 0 means no limit.
+	// Most is the greatest number of boxes. If there would be more boxes, the narrowest boxes are left out.
+	// 0 means no limit.
 	Most int
 
 	// Groups has the groups in the order of the legend, which also decides their colors.

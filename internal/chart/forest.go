@@ -19,7 +19,7 @@ type Forest struct {
 
 	Less, More string   // meaning of ratios below and above 1, such as "b is faster"; if one of them is "", neither is shown
 	Kinds      []string // verdicts on ratios; each has its own color and marker
-	Rows       []Bar    // their values are ratios; a row with a reason has no ratio
+	Rows       []Bar    // the values of these bars are ratios; a row with a reason has no ratio
 }
 
 // row returns a copy of a row. If the row has a reason, the copy has no value.
@@ -135,8 +135,8 @@ func (f *Forest) legend(c *canvas, y float64) float64 {
 	})
 }
 
-// sides writes f.Less and f.More above the plot, left and right of 1. If there is no room for
-// both in one line, it writes one below the other. It returns the y at which the plot begins.
+// sides writes f.Less and f.More above the plot, left and right of 1. If there is no room for both in
+// one line, it writes them in two lines. It returns the y at which the plot begins.
 func (f *Forest) sides(c *canvas, s scale, y float64) float64 {
 	if f.Less == "" || f.More == "" {
 		return y
@@ -185,7 +185,7 @@ func (f *Forest) table() (columns []string, rows [][]string) {
 	return columns, rows
 }
 
-// joined joins two texts with a colon. If one of them is "", it returns the other.
+// joined joins two texts with a colon. If one text is "", it returns the other text.
 func joined(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

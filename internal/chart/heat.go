@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Heat is a map of ratios in rows and columns. The color of a ratio is stronger the further it is
-// from 1 on a logarithmic scale; ratios below and above 1 have different colors. Each cell also
-// shows its number. Columns that do not fit into the width are drawn below the first ones.
+// Heat is a map of ratios in rows and columns. The color of a ratio is stronger the further it is from
+// 1 on a logarithmic scale; ratios below and above 1 have different colors. Each cell also shows its
+// number. Columns that do not fit into the width are drawn below the first columns.
 type Heat struct {
 	Rows    []string
 	Columns []string

@@ -162,9 +162,9 @@ func (l *Lines) describe() string {
 	return l.Y.Label
 }
 
-// legend draws the names of the series, unless there is only one series without a fitted curve. If
-// there are fitted curves, it also says that dashed lines are fitted. It returns the y at which the
-// legend ends.
+// legend draws the names of the series. If there are fitted curves, it also says that dashed lines are
+// fitted. If there is only one series, and no fitted curve, it draws nothing. It returns the y at which
+// the legend ends.
 func (l *Lines) legend(c *canvas, y float64, names []string, looks []Look) float64 {
 	fitted := map[int]bool{}
 	for _, s := range l.Series {

@@ -90,8 +90,8 @@ func (o *Order) draw(title string, width int) *canvas {
 }
 
 // log reports whether the axis Y is logarithmic. Either of two conditions is enough: the greatest
-// median of a series is at least 20 times the least, or the greatest value is at least 100 times
-// the least. A few outliers below that limit do not make the axis logarithmic.
+// median of a series is at least 20 times the least median, or the greatest value is at least 100 times
+// the least value. So a few small outliers do not make the axis logarithmic.
 func (o *Order) log(all extent) bool {
 	if all.any && all.least <= 0 {
 		return false
@@ -154,8 +154,8 @@ func (c *canvas) samples(area plot, o *Order, name string, points []Sample, l Lo
 	return len(dots)
 }
 
-// median draws the running median of a series. Its points are at least two pixels apart. Each point
-// is the median of a fifteenth of the samples, but of at least 5 and at most 501.
+// median draws the running median of a series. Its points are at least two pixels apart. Each point is
+// the median of a fifteenth of the samples, but of at least 5 and at most 501 samples.
 func (c *canvas) median(area plot, name string, points []Sample, l Look) {
 	half := min(max(len(points)/15, 5), 501) / 2
 	var line []point

@@ -26,7 +26,7 @@ type typeface struct {
 	font  *sfnt.Font
 	buf   sfnt.Buffer
 	units int
-	wider float64          // factor by which the widest font that may show an SVG is wider than this one
+	wider float64          // factor by which the widest font that may show an SVG is wider than this font
 	wide  map[rune]float64 // widths of letters in ems, as far as known
 }
 

@@ -25,7 +25,7 @@ type Clusters struct {
 	Warnings []result.Warning `json:"-"` // about the machine
 }
 
-// ClusterTrial is the result of one database, a cluster or local.
+// ClusterTrial is the result of one cluster or of one local database.
 type ClusterTrial struct {
 	Driver   string              `json:"driver"`
 	Version  string              `json:"version,omitempty"` // version of the library

@@ -95,9 +95,9 @@ func sum(trials []Planned, results [][]*protocol.Clustered) (list []ClusterTrial
 	return list
 }
 
-// one runs the trial t in the directory dir, which it creates and removes. If there is no result, it
-// writes the reason to t.Reason and returns nil. It returns an error only if ctx has ended or the lab
-// failed.
+// The method "one" runs the trial t in the directory dir, which it creates and removes. If there is no
+// result, it writes the reason to t.Reason and returns nil. It returns an error only if ctx has ended
+// or the lab failed.
 func (m *Measurement) one(ctx context.Context, dir string, t *Planned) (*protocol.Clustered, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err

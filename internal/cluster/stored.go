@@ -30,8 +30,8 @@ func Stored(run *result.Run) (*Clusters, error) {
 	return c, nil
 }
 
-// Limits of stored clusters. A store from somebody else may contain larger ones, which would take too
-// long to show.
+// Limits of stored clusters. A store from somebody else may contain larger clusters, which would take
+// too long to show.
 const (
 	mostLoads  = 1000 // loads of all trials together
 	mostRounds = 1000

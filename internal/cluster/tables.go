@@ -71,8 +71,9 @@ func withInterval(figure string, s stats.Summary) string {
 	return figure + " " + document.Ends(s)
 }
 
-// ofLocal describes how many times as many rows a database writes as the local driver. The ratio is
-// computed within each round. If the parameter "itself" is true, the database is the local driver.
+// ofLocal formats the ratio of two rates: the rows per second of a database, divided by the rows per
+// second of the local driver. The ratio is computed for each round, and its median is shown. If the
+// parameter "itself" is true, the database is the local driver.
 func ofLocal(rates, local []float64, itself bool) string {
 	var ratios []float64
 	for i := range min(len(rates), len(local)) {

@@ -46,7 +46,7 @@ func beware(of Compared) (l document.List) {
 }
 
 // headline returns the answer as a heading. If the machine changed, the heading begins with that,
-// because then the answer says little about the drivers.
+// because the answer then says little about the drivers.
 func headline(c Compared) document.Heading {
 	words := Answer(c.Comparison)
 	if l := MachineChanged(c); l != nil {
@@ -166,8 +166,8 @@ func comparedNote(c Compared) document.Paragraph {
 	return document.Paragraph{Text: words, Quiet: true}
 }
 
-// inRun reports whether the sides are two drivers of one run. The comparison then shows the ratios and
-// intervals of that run's report.
+// inRun reports whether the sides are two drivers of one run. If they are, the comparison shows the
+// ratios and intervals of that run's report.
 func inRun(c *stats.Comparison) bool {
 	return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.InRun != nil })
 }
@@ -183,8 +183,8 @@ func confidence(c *stats.Comparison) float64 {
 // OfSides is the title of the section of docs/methodology.md about comparisons and gates.
 const OfSides = "Comparisons of two sides"
 
-// RatioNote returns the sentence that explains the ratios of a table. A ratio is one figure divided
-// by another. The parameter "over" describes the first of these figures, and "under" the second.
+// RatioNote returns the sentence that explains the ratios of a table. A ratio is one figure divided by
+// another figure. The parameter "over" describes the first of these figures, and "under" the second.
 // The parameter "interleaved" is true if both were measured in the same rounds. The parameter
 // "confidence" is the confidence of the intervals.
 func RatioNote(over, under string, interleaved bool, confidence float64) string {
@@ -342,9 +342,9 @@ func correctedFor(c *stats.Comparison) string {
 	return words
 }
 
-// without lists cells with the reasons why their times are doubtful. First come the cells that have
-// no ratio. Then come the cells that have a ratio although some operations failed. The list is
-// shortened by [conditions.Limited].
+// The function "without" lists cells with the reasons why their times are doubtful. First come the
+// cells that have no ratio. Then come the cells that have a ratio although some operations failed. The
+// list is shortened by [conditions.Limited].
 func without(c *stats.Comparison) document.List {
 	var l document.List
 	note := func(label string, of fmt.Stringer, words string, alarm bool) {

@@ -91,7 +91,7 @@ func countedSection(c *stats.Comparison) []document.Form {
 type JSONCount struct {
 	stats.TableName
 	Metric    stats.Metric   `json:"metric"`
-	Verdict   stats.Verdict  `json:"verdict"` // slower means more, and faster means fewer
+	Verdict   stats.Verdict  `json:"verdict"` // "slower": the second side's count is greater; "faster": it is smaller
 	First     float64        `json:"first"`   // median of the first side, per operation
 	Second    float64        `json:"second"`
 	Ratio     *stats.Summary `json:"ratio"` // ratio of second to first

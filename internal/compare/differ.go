@@ -203,9 +203,9 @@ func provenFacts(o *stats.Outcome, phase string) (facts conditions.Groups[string
 	return facts
 }
 
-// optionsApart returns the compile options in which two outcomes differ: a has the options that
-// only the first outcome has, and b those that only the second has. Options that don't matter are
-// left out. Both texts are empty if the options of one outcome are unknown.
+// optionsApart returns the compile options in which two outcomes differ: a has the options that only
+// the first outcome has, and b has the options that only the second outcome has. Options that don't
+// matter are left out. Both texts are empty if the options of one outcome are unknown.
 func optionsApart(first, second *stats.Outcome) (a, b string) {
 	x, y := first.Proof().CompileOptions, second.Proof().CompileOptions
 	if len(x) == 0 || len(y) == 0 {

@@ -111,7 +111,7 @@ type JSONSides struct {
 	First       string         `json:"first"`
 	Second      string         `json:"second"`
 	Margin      float64        `json:"margin"`
-	Doubt       float64        `json:"doubt"`           // greatest probability that any "slower" or "faster" is false
+	Doubt       float64        `json:"doubt"`           // greatest probability that any of the verdicts "slower" and "faster" is false
 	Interleaved bool           `json:"interleaved"`     // both sides were measured in the same rounds of one run
 	Alternated  bool           `json:"alternated"`      // trials of the two sides took turns at each phase
 	Pairs       int            `json:"pairs"`           // number of pairs of drivers; p-values are corrected for the cells of all pairs

@@ -265,8 +265,8 @@ func missing(c *stats.Comparison) (sentences []string) {
 	return sentences
 }
 
-// atFault names the phase whose fault leaves a side of a cell without figures. It need not be the
-// phase of the cell, because one failed phase leaves all phases of its trials without figures.
+// atFault names the phase whose fault leaves a side of a cell without figures. It may be another phase
+// than the phase of the cell, because one failed phase leaves all phases of its trials without figures.
 func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
 	name := x.TableName
 	if side.Status != result.OK && side.Reason != nil && side.Reason.Phase != "" {

@@ -62,8 +62,8 @@ type Harmful map[string][]defects.Defect
 // journal_mode=wal, counts if at least one workload meets them.
 func HarmfulDefects(a *stats.Analysis) Harmful { return harmful(a, seen(a), UseOf(a)) }
 
-// HarmfulIn returns the defects that are harmful under the conditions of a table's workload.
-// Defects that its settings or its SQL rule out are left out.
+// HarmfulIn returns the defects that are harmful under the conditions of a table's workload. It leaves
+// out defects that cannot occur with the settings or the SQL of the workload.
 func HarmfulIn(a *stats.Analysis, t *stats.Table) Harmful {
 	outcomes := document.Map(t.Cells, func(c *stats.Cell) *stats.Outcome { return c.Outcome })
 	return harmful(a, outcomes, useIn(a, outcomes))

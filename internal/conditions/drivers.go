@@ -20,7 +20,7 @@ import (
 func seen(a *stats.Analysis) []*stats.Outcome { return ofEachDriver(a, nil) }
 
 // DriverOrder returns an outcome of each driver: first the drivers of the summary in its order, then
-// the others in the order of the run.
+// the other drivers in the order of the run.
 func DriverOrder(a *stats.Analysis) []*stats.Outcome {
 	var first []*stats.Outcome
 	outcomes := OutcomesByCase(a)

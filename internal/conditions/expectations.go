@@ -15,7 +15,7 @@ type JSONExpectation struct {
 	Driver  string    `json:"driver"`
 	Figure  string    `json:"figure"`             // such as p99
 	Bound   float64   `json:"bound"`              // in the unit of the figure: seconds, bytes, operations per second, a share, or a number
-	AtLeast bool      `json:"at_least,omitempty"` // the figure must be at least Bound; otherwise at most
+	AtLeast bool      `json:"at_least,omitempty"` // true: the figure must be at least Bound; false: it must be at most Bound
 	Verdict stats.Met `json:"verdict"`
 
 	*stats.Summary `jsonschema:"optional"` // the figure; absent if there is none

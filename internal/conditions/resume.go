@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Resumable returns the reason why a run cannot be continued on any machine, or nil. The parameter
-// "version" is the version of the running sqlite3perf; "extended" says that the user gives the run
-// more time.
+// Resumable returns the reason why a run cannot be continued, whatever the machine. It returns nil if
+// the run can be continued on the right machine. The parameter "version" is the version of the running
+// sqlite3perf; "extended" says that the user gives the run more time.
 func Resumable(run *result.Run, version string, extended bool) error {
 	switch {
 	case run.Merged != "":
@@ -47,8 +47,8 @@ func Resumable(run *result.Run, version string, extended bool) error {
 // command, because the store may be somebody else's, and users paste text of errors into a shell.
 const StartAgain = "start a new run; show has the command of this one"
 
-// SameWorker returns an error if a case that was measured before now has a different worker, or
-// has no worker.
+// SameWorker returns an error if a case already has a successful trial, but its worker has changed or
+// is now missing.
 func SameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 	if !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Case == before.ID && t.Status == result.OK }) {
 		return nil

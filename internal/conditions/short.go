@@ -67,8 +67,8 @@ func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.Lis
 	return Limited(l)
 }
 
-// Limited shortens a list about cells that are too short or have no ratio. If the list has more
-// than mostWithout items, one item replaces the rest and says how many items it replaces.
+// Limited shortens a list about cells that are too short or have no ratio. If the list has more than
+// mostWithout items, one item replaces all further items and says how many they are.
 func Limited(l document.List) document.List {
 	const mostWithout = 12
 	if more := len(l) - mostWithout; more > 0 {

@@ -27,9 +27,8 @@ func RunSource(run *result.Run) string {
 // sqlite3perf that measured the run.
 func PageSource(run *result.Run) string { return RunSource(run) + " · sqlite3perf " + run.Version }
 
-// PictureSource returns the line about the source of a picture that is in its own file. The line
-// has "sqlite3perf" and the [RunSource] of each run. There are two runs if the picture compares
-// two.
+// PictureSource returns the line about the source of a picture that is in its own file. The line has
+// "sqlite3perf" and the [RunSource] of each run. If the picture compares two runs, the line has both.
 func PictureSource(runs ...*result.Run) string {
 	words := []string{"sqlite3perf"}
 	for i, r := range runs {

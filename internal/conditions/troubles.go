@@ -50,9 +50,9 @@ func Troubles(g *stats.Group, told ...string) document.Document {
 	return document.Document{document.Space{}, l}
 }
 
-// without lists the cases of a group that have no figures, with the reasons. It leaves out cases
-// whose codes are in the parameter "told". It also lists phases without a sample: the case has the
-// status OK, but no trial has a sample of the phase.
+// The function "without" lists the cases of a group that have no figures, with the reasons. It leaves
+// out cases whose codes are in the parameter "told". It also lists phases without a sample: the case
+// has the status OK, but no trial has a sample of the phase.
 func without(g *stats.Group, told []string) document.List {
 	type trouble struct{ status, why string }
 	var whose Groups[trouble, string]

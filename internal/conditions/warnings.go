@@ -24,7 +24,7 @@ const (
 	CaveatUnsupported = "unsupported" // cases need something that the driver's worker cannot do; Count: cases
 	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
 	CaveatFewRounds   = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
-	CaveatUnranked    = "unranked"    // in some rows, more operations failed than in others; Count: rows
+	CaveatUnranked    = "unranked"    // in some rows, more operations failed than in other rows; Count: rows
 	CaveatUnmet       = "not-met"     // what workloads expect is not met; Count: expectations
 	CaveatUndecided   = "not-decided" // it is not decided whether what workloads expect is met; Count: expectations
 	CaveatErrors      = "errors"      // in some rows, operations failed with errors other than locks; Count: rows

@@ -88,8 +88,8 @@ func (c *Crashes) promised(cell *Cell) bool {
 	return !slices.ContainsFunc(Faults, func(f Fault) bool { return f != Errors && cell.documented(f) != Kept })
 }
 
-// after returns words that name the explored faults. It returns "" if they include all three
-// crashes: Kill, Ordered and Posix.
+// The method "after" returns words that name the explored faults. It returns "" if they include all
+// three crashes: Kill, Ordered and Posix.
 func (c *Crashes) after() string {
 	if !slices.ContainsFunc([]Fault{Kill, Ordered, Posix}, func(f Fault) bool { return !slices.Contains(c.Faults, f) }) {
 		return ""

@@ -96,7 +96,7 @@ type Cell struct {
 	Cost     trace.Cost         `json:"cost"`
 	CommitNS int64              `json:"commit_ns,omitempty"` // median time per transaction, on the real disk and without a recording; 0 if not measured
 	Results  map[Fault]*Outcome `json:"results,omitempty"`
-	Differs  int                `json:"differs,omitempty"` // number of the first transaction after which the database differs from that of the first judge, although there was no fault; 0: none
+	Differs  int                `json:"differs,omitempty"` // number of the first transaction after which the database differs from the first judge's database, although there was no fault; 0: none
 	Reason   string             `json:"reason,omitempty"`  // why there are no results; "" if there are results
 	Recorded Recorded           `json:"recorded"`
 }

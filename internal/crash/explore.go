@@ -44,7 +44,7 @@ type Explorer struct {
 	Cells        []Planned
 	Plan         *plan.Plan
 	Workload     string
-	Judges       []Worker // the first one also computes what databases must contain; for the fault Shared, a process of each judge writes at the same time as the cell
+	Judges       []Worker // the first judge also computes what databases must contain; for the fault Shared, a process of each judge writes at the same time as the cell
 	Faults       []Fault
 	Transactions int
 	Attach       []string // tables that are in an attached database
@@ -57,8 +57,8 @@ type Explorer struct {
 	Keep         string        // directory for the files of failing states; "" if they are not kept
 	Note         func(format string, args ...any)
 
-	// Unrecorded says why nothing can be recorded here. Faults then has only [LiveFaults]. It is
-	// nil if recording works.
+	// Unrecorded says why nothing can be recorded here. It is nil if recording works. If it is not nil,
+	// Faults has only [LiveFaults].
 	Unrecorded error
 
 	proofs []Proof     // made by the first call of Run
@@ -75,8 +75,8 @@ type recorded struct {
 	expect expectation // what the cell's driver writes to the database if there is no fault
 }
 
-// Run first lets x check itself with proofs, unless an earlier call of Run did, and then explores all
-// cells. If it returns an error, it also returns the cells that were explored.
+// Run explores all cells. Before that, the first call of Run lets x check itself with proofs. If it
+// returns an error, it also returns the cells that were explored.
 func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 	out := &Crashes{Workload: x.Workload, Transactions: x.Transactions, States: x.States, Seed: x.Seed, Faults: x.Faults, Attach: x.Attach}
 	if x.Unrecorded != nil {

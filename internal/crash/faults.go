@@ -60,7 +60,7 @@ const liveTransactions = 150
 
 func liveTransactionsOf(r *recorded) int { return min(liveTransactions, len(r.expect.digests)-1) }
 
-// while returns a time in nanoseconds within which a transaction most likely ends.
+// The method "while" returns a time in nanoseconds within which a transaction most likely ends.
 func (c *Cell) while() int64 { return max(2*c.CommitNS, 1000) }
 
 // shared runs a cell's transactions once for each judge, while a process of the judge writes to the
@@ -156,7 +156,7 @@ func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed u
 	return x.judgeBatch(ctx, r, []candidate{c}, out)
 }
 
-// trouble says what went wrong besides lost or damaged data. It returns "" if nothing did.
+// trouble says what went wrong besides lost or damaged data. It returns "" if nothing else went wrong.
 func trouble(c *protocol.Committed) string {
 	switch {
 	case c.GaveUp:
@@ -180,7 +180,7 @@ type otherEnd struct {
 	err    error
 }
 
-// other prepares a process of a worker. The process uses the journal mode of the cell.
+// The method "other" prepares a process of a worker. The process uses the journal mode of the cell.
 func (x *Explorer) other(r *recorded, w Worker, dir string, seed uint64) *otherProcess {
 	p := &Planned{Worker: w, Settings: driver.Settings{"pool_size": "3", "busy_timeout": "10000", "journal_mode": r.cell.InForce["journal_mode"]}}
 	req := x.request(p, dir, protocol.Job{Concurrent: &protocol.Concurrent{Table: protocol.OthersTable, Writers: 1, From: 1,

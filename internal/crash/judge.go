@@ -65,7 +65,7 @@ type candidate struct {
 	model    disk.Model
 	injected *record.Fault // nil if no call was made to fail
 	others   []int64       // see [expectation.grade]
-	when     string        // says when the fault was; if "", the trace says it
+	when     string        // says when the fault was; if it is "", the trace says when
 }
 
 // judge makes the states of a recording and judges them.
@@ -154,8 +154,8 @@ func (x *Explorer) count(r *recorded, out *Outcome, c *candidate, f *Failure) er
 	return nil
 }
 
-// opened lets a judge open a copy of each state. If the judge's process dies while it judges a state, that
-// becomes the state's error.
+// opened lets a judge open a copy of each state. If the judge's process dies while it judges a state,
+// the error of the process becomes the error of the state.
 func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]protocol.JudgedState, error) {
 	dir, err := x.directoryIn(cmp.Or(x.Memory, x.Dir))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// prove checks, with the first judge, that x finds the losses that it must find, and no others. If a check
-// fails, prove returns an error, and nothing else is explored.
+// prove checks, with the first judge, that x finds the losses that it must find, and no other losses.
+// If a check fails, prove returns an error, and nothing else is explored.
 func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
 	if x.Unrecorded == nil {
 		if list, err = x.proveRecordings(ctx); err != nil {
@@ -107,7 +107,7 @@ func (p *Proof) add(o *Outcome) error {
 	return p.failed(fmt.Sprintf(": %s (%s, %s)", f.Why, cmp.Or(string(f.Model), string(f.Fault)), f.Operation))
 }
 
-// failed returns an error if the grade that was found so far is not the wanted one.
+// failed returns an error if the grade that was found so far is not the wanted grade.
 func (p *Proof) failed(details string) error {
 	if p.Found == p.Want || p.AtBest && p.Found.rank() > p.Want.rank() {
 		return nil
@@ -119,7 +119,7 @@ func (p *Proof) failed(details string) error {
 // greatest number of transactions that are recorded for a proof.
 const proofStates, proofTransactions = 80, 24
 
-// without returns a function that removes the operations of a kind from a trace.
+// The function "without" returns a function that removes the operations of a kind from a trace.
 func without(k trace.Kind) func(*trace.Trace) {
 	return func(t *trace.Trace) {
 		t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(o trace.Op) bool { return o.Kind == k })

@@ -9,11 +9,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// Found is the result of [Search]: the first release that differs from the oldest one.
+// Found is the result of [Search]: the first release that differs from the oldest release.
 type Found struct {
 	Releases    []string     `json:"releases"`          // oldest first
-	Good        string       `json:"good"`              // the last release that is like the oldest one
-	Bad         string       `json:"bad,omitempty"`     // the first release that differs from the oldest one; "": there is none
+	Good        string       `json:"good"`              // the last release that is like the oldest release
+	Bad         string       `json:"bad,omitempty"`     // the first release that differs from the oldest release; "": there is none
 	Between     []string     `json:"between,omitempty"` // releases between Good and Bad, which could not be explored
 	Missing     []Missing    `json:"missing,omitempty"` // releases that could not be explored
 	Explored    []string     `json:"explored"`
@@ -33,11 +33,11 @@ type Difference struct {
 	After    string `json:"after"`
 }
 
-// Search explores releases, of which the first is the oldest, and finds the first one that differs
-// from the oldest. It halves the range, so it explores about log₂ n of n releases. It does not
-// compare the newest release first, because the newest may be like the oldest again although
-// releases between them differ. The function "explore" returns the answer for a release. Its error
-// means that the release can't be explored, unless ctx has ended.
+// Search explores releases, of which the first is the oldest, and finds the first release that differs
+// from the oldest release. It halves the range, so it explores about log₂ n of n releases. It does not
+// compare the newest release first, because the newest may be like the oldest again although releases
+// between them differ. The function "explore" returns the answer for a release. Its error means that
+// the release can't be explored, unless ctx has ended.
 func Search(ctx context.Context, releases []string, explore func(ctx context.Context, release string) (*Crashes, error)) (*Found, error) {
 	f := &Found{Releases: releases}
 	answers := map[int]*Crashes{}
@@ -115,9 +115,9 @@ func differences(a, b *Crashes) (list []Difference) {
 	return list
 }
 
-// facts returns the facts by which two cells are compared: the settings, what a transaction costs,
-// and what survives. How many states are broken, and how many transactions are lost at most,
-// depends on chance, so that is left out.
+// facts returns the facts by which two cells are compared: the settings, what a transaction costs, and
+// what survives. How many states are broken, and how many transactions are lost at most, depends on
+// chance, so these numbers are left out.
 func facts(c *Crashes, k *Cell) (list []string) {
 	if k.Reason != "" {
 		return []string{"no result: " + document.Line(k.Reason)}

@@ -41,8 +41,8 @@ func (p *Planned) states(wanted int) int {
 	return wanted
 }
 
-// judging returns the settings with which a driver opens a state that it wrote. The setting that says how a
-// server acknowledges writes has no effect then, so it is left out.
+// judging returns the settings with which a driver opens a state that it wrote. The setting that says
+// how a server acknowledges writes has no effect when a state is opened, so it is left out.
 func (p *Planned) judging() driver.Settings {
 	if !p.server() {
 		return p.Settings
@@ -64,7 +64,7 @@ const queued = "queued_writes"
 // ofServer reports whether a server reported these settings.
 func ofServer(s driver.Settings) bool { return s[queued] != "" }
 
-// servers reports how many of the explored cells are of servers, and whether all are.
+// servers returns how many of the explored cells belong to servers, and whether all cells do.
 func (c *Crashes) servers() (n int, all bool) {
 	all = true
 	for i := range c.Cells {
@@ -137,7 +137,7 @@ func (x *Explorer) proveServer(ctx context.Context, r *recorded) (Proof, error) 
 	return found, cmp.Or(err, found.failed(""))
 }
 
-// aboutServers says how the exploration of servers differs from that of other drivers.
+// aboutServers says how the exploration of servers differs from the exploration of other drivers.
 func (c *Crashes) aboutServers() string {
 	n, all := c.servers()
 	if n == 0 {

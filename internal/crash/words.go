@@ -43,8 +43,8 @@ func settingsWords(s driver.Settings, own bool, hidden []string) string {
 }
 
 // shared returns the names of the settings that have the same value in all cells, other than
-// journal_mode and synchronous. Cells with a driver's own defaults do not count, unless there are
-// no others. The result "words" has the names with their values.
+// journal_mode and synchronous. Cells with a driver's own defaults do not count, unless there are no
+// other cells. The result "words" has the names with their values.
 func (c *Crashes) shared() (names, words []string) {
 	cells := slices.DeleteFunc(slices.Clone(c.Cells), func(k Cell) bool { return k.Own })
 	if len(cells) == 0 {
@@ -128,8 +128,8 @@ func perTransaction(c *Cell, n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/float64(c.Cost.Transactions)), ".0")
 }
 
-// drivers names the drivers of a row. If the row lacks only few of the drivers with these settings,
-// it names the lacking ones: "all but …".
+// drivers names the drivers of a row. If the row lacks only few of the drivers with these settings, it
+// names the drivers that it lacks: "all but …".
 func (r *row) drivers() string {
 	const few = 2
 	names := document.Map(r.cells, func(k *Cell) string { return document.Line(k.Driver) })
@@ -224,8 +224,8 @@ func (f Fault) title() string {
 	return string(f)
 }
 
-// varying returns the faults that are columns of the table. A fault is left out if everything is
-// kept after it in all rows.
+// varying returns the faults that are columns of the table. A fault is left out if, in all rows, all
+// data survives it.
 func (c *Crashes) varying() (list []Fault) {
 	for _, f := range c.explored() {
 		if slices.ContainsFunc(c.rows(), func(r *row) bool { return found(r.cells, f) != "kept" }) {
@@ -268,7 +268,7 @@ var whose = []document.ColumnOf[*row]{
 	document.Words("drivers", (*row).drivers),
 }
 
-// costs are the columns of what was counted in the recordings.
+// costs are the columns with the counts from the recordings.
 var costs = []document.ColumnOf[*row]{
 	document.Figures("syncs", 0, func(r *row) string {
 		k := r.cells[0]

@@ -80,7 +80,7 @@ type Needs struct {
 	Connections  bool     `json:"connections,omitempty"` // more than one connection, in one or several processes
 	Cancellation bool     `json:"cancellation,omitempty"`
 	Other        string   `json:"other,omitempty"` // a condition in words, which no program can check
-	Words        []string `json:"words,omitempty"` // words of SQL or names of types, in lower case; Other is met only if the program uses all of them
+	Words        []string `json:"words,omitempty"` // words of SQL or names of types, in lower case; the condition Other is met only if the program uses all of them
 }
 
 //go:embed defects.json
@@ -118,7 +118,7 @@ func Known(l Library) []Defect {
 	return list
 }
 
-// in reports whether a library has defect d.
+// The method "in" reports whether a library has defect d.
 func (d *Defect) in(l Library) bool {
 	version := l.Version
 	switch d.Of {
@@ -134,7 +134,7 @@ func (d *Defect) in(l Library) bool {
 	return slices.ContainsFunc(d.Affected, func(r Range) bool { return r.has(version) })
 }
 
-// by reports whether a library has patch p.
+// The method "by" reports whether a library has patch p.
 func (p Patch) by(l Library) bool {
 	version := l.Linked[p.Module]
 	if p.Module == l.Module {
@@ -162,8 +162,8 @@ func (r Range) has(version string) bool {
 	return true
 }
 
-// compare compares two versions of a Go module, such as v1.2.3, or of SQLite, such as 3.51.2.
-// ok is false if one is malformed, or if only one is a version of a Go module.
+// compare compares two versions of a Go module, such as v1.2.3, or of SQLite, such as 3.51.2. ok is
+// false if a version is malformed, or if only one of them is a version of a Go module.
 func compare(a, b string) (order int, ok bool) {
 	if strings.HasPrefix(a, "v") {
 		return semver.Compare(a, b), semver.IsValid(a) && semver.IsValid(b)
@@ -173,7 +173,7 @@ func compare(a, b string) (order int, ok bool) {
 	return slices.Compare(x, y), okX && okY
 }
 
-// numbers splits a version of SQLite into numbers: 3.8.4.2 has four. It drops zeros at the end,
+// numbers splits a version of SQLite into numbers: 3.8.4.2 has four numbers. It drops zeros at the end,
 // so 3.51.0 equals 3.51.
 func numbers(version string) (list []int, ok bool) {
 	for s := range strings.SplitSeq(version, ".") {

@@ -146,9 +146,9 @@ func firstRows(a *protocol.Answer) string {
 	return "first " + document.Join(a.Rows[0], ", ", Show)
 }
 
-// column returns the differences in column i. For each combination of kind, cause and Go types, it returns
-// only one difference: that in the first row with this combination. If the reported rows are equal, it
-// compares the sums over all rows of the column.
+// column returns the differences in column i. For each combination of kind, cause and Go types, it
+// returns only the first difference. If the reported rows are equal, it compares the sums over all rows
+// of the column.
 func column(x, y *protocol.Answer, i int) (list []Difference) {
 	complete := Difference{Column: i + 1, Name: either(x.Names, y.Names, i), Declared: either(x.Declared, y.Declared, i)}
 	seen := map[string]bool{}
@@ -174,7 +174,7 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	if len(list) > 0 {
 		return list
 	}
-	// The reported rows are equal. Of the rows that were not reported, only the column's sums are
+	// The reported rows are equal. For the rows that were not reported, only the sums of the column are
 	// known.
 	s, t := x.Columns[i], y.Columns[i]
 	complete.First, complete.Second = typesOf(s), typesOf(t)
@@ -189,8 +189,8 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	return []Difference{complete}
 }
 
-// either returns element i of the parameter "list". If that list is too short, it returns element i of the
-// parameter "other", or "" if that list is too short as well.
+// either returns element i of the parameter "list". If that list is too short, it returns element i of
+// the parameter "other". If both lists are too short, it returns "".
 func either(list, other []string, i int) string {
 	switch {
 	case i < len(list):

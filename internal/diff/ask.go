@@ -17,7 +17,7 @@ import (
 
 // Questions are the statements that each driver runs on one database.
 type Questions struct {
-	Name     string // name of the workload; "" for statements without one
+	Name     string // name of the workload; "" for statements without a workload
 	Settings driver.Settings
 	Job      protocol.Answers
 	Begin    *lab.Case // case that fills the database first; nil if the database begins empty
@@ -31,8 +31,8 @@ func QuestionsOf(name string, s driver.Settings, job protocol.Answers) Questions
 	return Questions{Name: name, Settings: s.With(driver.Settings{"pool_size": "1"}), Job: job}
 }
 
-// AskedOf returns the statements of a case. If a statement has more executions than the given number, only
-// the first ones are compared.
+// AskedOf returns the statements of a case. If a statement has more executions than the given number,
+// only the first executions are compared.
 func AskedOf(c *lab.Case, executions int) Questions {
 	q := QuestionsOf(c.Workload, c.Settings, protocol.Answers{Plan: c.Plan, Executions: executions, Loaded: c.Begins()})
 	q.Begin = c

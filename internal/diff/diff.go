@@ -27,8 +27,8 @@ type Work struct {
 	Proof   *protocol.Proof
 	Answers []protocol.Answer
 
-	// Again has the answers of a second execution of the workload, if there was one. If the answers to
-	// a statement changed, its rows and numbers are not compared with those of other drivers.
+	// Again has the answers of a second execution of the workload, if there was one. If the answers to a
+	// statement changed, its rows and numbers are not compared with the rows and numbers of other drivers.
 	Again []protocol.Answer
 
 	Times []string // texts that the library stores for [protocol.Times], if the workload replays times
@@ -87,7 +87,7 @@ type Cause string
 // The causes.
 const (
 	None     Cause = ""
-	NUL      Cause = "nul"     // one text ends where the other has its first NUL; up to there, both are the same
+	NUL      Cause = "nul"     // one text ends where the other text has its first NUL; before the NUL, both texts are the same
 	Float    Cause = "float"   // one integer was converted to a float64 and back
 	Rounding Cause = "round"   // two reals differ in the last digits only
 	Zone     Cause = "zone"    // the same instant, or the same time of day, in another time zone
@@ -107,7 +107,8 @@ type Difference struct {
 	Kind  Kind  `json:"kind"`
 	Cause Cause `json:"cause,omitempty"`
 
-	// Lossy is the side that changed a value, 1 or 2. It is 0 if the values do not show which.
+	// Lossy is the side that changed a value, 1 or 2. It is 0 if the values do not show which side changed
+	// it.
 	Lossy int `json:"lossy,omitempty"`
 
 	Column   int    `json:"column,omitempty"` // number of the column, from 1
@@ -144,7 +145,7 @@ type Group struct {
 	Statements []Statement `json:"statements"`
 
 	Types    [2]string `json:"types,omitzero"`     // Go types of the two sides, if they differ
-	Declared []string  `json:"declared,omitempty"` // declared types of the columns; "" for a column without one
+	Declared []string  `json:"declared,omitempty"` // declared types of the columns; "" for a column without a declared type
 
 	key string // what the statements' differences have in common, as text
 }
@@ -195,7 +196,7 @@ type Unasked struct {
 }
 
 // Count returns how many statements have a difference of kind k. A statement with differences of
-// several kinds counts only for the worst one.
+// several kinds counts only for the worst kind.
 func (r *Result) Count(k Kind) (n int) {
 	counted := map[string]bool{}
 	for _, g := range r.Groups { // the worst kinds come first
@@ -251,8 +252,8 @@ func Where(a *protocol.Answer) string {
 	return a.Phase + "/" + a.Operation
 }
 
-// named returns a unique name for each statement of a workload: the result of [Where], followed by
-// a number if several statements share it.
+// named returns a unique name for each statement of a workload: the result of [Where], followed by a
+// number if several statements have the same result.
 func named(w *Work) map[statementOf]string {
 	names := map[statementOf]string{}
 	n := map[string]int{}

@@ -154,7 +154,7 @@ func optionIn(p *protocol.Proof, name string) string {
 // earlier is an earlier statement that only one of the sides could run.
 type earlier struct {
 	at     statementOf
-	tables []string // tables that the statement wrote; with [ByTransaction], all that its transaction wrote
+	tables []string // tables that the statement wrote; with [ByTransaction], all tables that its transaction wrote
 	as     Evidence
 }
 
@@ -194,8 +194,8 @@ func newReasons(first, second *Work) *reasons {
 	return r
 }
 
-// of returns the likely reason of a difference. If only one side could run the statement, it notes
-// that for later statements.
+// The method "of" returns the likely reason of a difference. If only one side could run the statement,
+// it notes that for later statements.
 func (r *reasons) of(d *Difference, x, y *protocol.Answer) Reason {
 	why := reason(d, x, y, r.first.Proof, r.second.Proof)
 	if e := follows(r.failed, d, x, y, why); e != "" {

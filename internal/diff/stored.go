@@ -52,8 +52,8 @@ func (d *Diffed) Answered() bool {
 // keptVersion is the version of the JSON form in which a run stores a [Diffed].
 const keptVersion = 1
 
-// Limits of stored comparisons. A comparison may come from somebody else's store, and a larger one
-// would take too long to show.
+// Limits of stored comparisons. A comparison may come from somebody else's store, and a larger
+// comparison would take too long to show.
 const (
 	mostSides  = 100
 	mostGroups = 2000 // groups in all results together

@@ -121,7 +121,7 @@ func (s *DiffSide) described() string {
 	return t
 }
 
-// Answer says in one or a few sentences which drivers give the same answers as the first one.
+// Answer says in one or a few sentences which drivers give the same answers as the first driver.
 func (d *Diffed) Answer() string {
 	if len(d.Results) == 1 {
 		return DiffAnswer(d.Results[0])

@@ -14,7 +14,7 @@ func Reason(err error) error {
 	return err
 }
 
-// MaxOwn is a limit in bytes. A larger file is not one that sqlite3perf itself has written.
+// MaxOwn is a limit in bytes. sqlite3perf itself writes no larger files.
 const MaxOwn = 1 << 30
 
 // Sum returns the SHA-256 of data in hex.

@@ -64,9 +64,9 @@ const (
 	noiseScale    = "quick"
 )
 
-// Measure measures by how much the two cases differ. It writes the result to c.Noise or, if there is none,
-// the reason to c.NoNoise. The context "early" limits the building of workers, and ctx limits the
-// measurement.
+// Measure measures by how much the two cases differ. It writes the result to c.Noise. If there is no
+// result, it writes the reason to c.NoNoise. The context "early" limits the building of workers, and
+// ctx limits the measurement.
 func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) error {
 	ref, reason, err := a.driver(early)
 	if c.NoNoise = reason; err != nil || reason != nil {
@@ -111,8 +111,8 @@ func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) er
 	return nil
 }
 
-// driver returns the driver to measure, with its worker built: noiseDriver or, if that cannot be
-// built, the first one that can. If there is none, it returns the reason.
+// driver returns the driver to measure, with its worker built: noiseDriver, or the first driver that
+// can be built if noiseDriver cannot. If no driver can be built, it returns the reason.
 func (a *BesideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason, error) {
 	var order []*build.Known
 	for i := range a.Known {
@@ -175,8 +175,8 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 
 // lengths returns the numbers of rounds for which a smallest visible difference is computed. These are
 // three numbers: the least number of rounds of a run, then 30, and then the number of rounds that fit
-// into [machine.NoiseTime]. It leaves out numbers greater than the last one. The parameter "round" is the
-// duration of one round.
+// into [machine.NoiseTime]. It leaves out numbers that are greater than the last of the three. The
+// parameter "round" is the duration of one round.
 func lengths(round time.Duration) []int {
 	most := max(lab.MinRounds, int(machine.NoiseTime/max(round, 1)))
 	list := []int{lab.MinRounds, 30, most}

@@ -19,7 +19,7 @@ type Space struct{}
 type Heading struct {
 	Level int // level of the heading, from 1
 	Text  string
-	Most  int    // most lines printed on a terminal; 0: all
+	Most  int    // greatest number of lines on a terminal; 0: no limit
 	Named string // text that the heading's identifier in a page is made from; "" means Text
 }
 
@@ -29,12 +29,12 @@ type Paragraph struct {
 	Quiet bool   // less important than other text
 	Label string // printed before the first line; further lines are indented by the label's width
 	Whole bool   // never wrapped, so that the line can be copied
-	Most  int    // most lines printed on a terminal; 0: all
+	Most  int    // greatest number of lines on a terminal; 0: no limit
 }
 
 // Section is a part of an answer with shorter forms for a screen.
 type Section struct {
-	Forms []Form // forms, each shorter than the one before; only a screen uses forms other than the first
+	Forms []Form // forms; each form is shorter than the form before it; only a screen uses forms other than the first form
 	Rank  int    // the section with the highest rank is shortened first
 }
 
@@ -78,7 +78,7 @@ type Item struct {
 	Label, Text string
 	Mark        string // mark that the item explains, such as "*"; it is printed before the label if a cell of a grid contains it
 	Alarm       bool
-	Most        int  // most lines printed on a terminal; 0: all; below 0: all, even if the list is shortened
+	Most        int  // greatest number of lines on a terminal; 0: no limit; below 0: no limit, even if the list is shortened
 	Brief       bool // a page cuts the text to one line, because the full text is shown elsewhere
 	Warning     bool // whether the item is a warning; a screen counts the warnings that it leaves out
 	Kept        bool // a screen may shorten the item but never leaves it out

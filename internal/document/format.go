@@ -15,7 +15,7 @@ type FormatsOf[T, O any] struct {
 	List []Format[T, O]
 }
 
-// Format is a named format. To writes a value of type T in it.
+// Format is a named format. The function "To" writes a value of type T in this format.
 type Format[T, O any] struct {
 	Name string
 	To   func(io.Writer, T, O) error

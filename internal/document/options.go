@@ -7,7 +7,7 @@ type Hint struct{ Shows, Command string }
 type Options struct {
 	Color bool // for the format "table": use ANSI colors
 	Width int  // for the format "table": columns of the terminal, at least 40; 0 means 120
-	Lines int  // for the format "table": if above 0, write a short form of at most this many lines, at least 16
+	Lines int  // for the format "table": if above 0, the greatest number of lines, at least 16; a document with more lines is shortened
 	ASCII bool // for the format "table": write ASCII only
 	Hints Hints
 

@@ -69,11 +69,11 @@ func rendered(d Document, opts Options) (string, int) {
 	return b.String(), strings.Count(b.String(), "\n")
 }
 
-// fitted returns the document with its sections shortened until it has at most as many lines as
-// "room" says. The result "missing" names what is no longer shown. The section with the highest
-// rank is shortened first. If several sections have this rank, a section whose next form is not
-// empty comes before a section that would disappear. If that does not decide, the last section
-// comes first.
+// fitted returns the document with its sections shortened until it has at most as many lines as "room"
+// says. The result "missing" names what is no longer shown. The section with the highest rank is
+// shortened first. If several sections have this rank, a section whose next form is not empty is
+// shortened before a section that would disappear. If there are still several, the last of them is
+// shortened first.
 func (d Document) fitted(room int, opts Options) (out Document, missing string) {
 	_, total := rendered(d, opts)
 	form := make([]int, len(d))
@@ -175,9 +175,8 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
 }
 
-// begun returns as many of the first items of a list as fit. The parameter "most" is the number of
-// lines. The last item is limited to the lines that are left, so that its short form is shown if it
-// has one.
+// begun returns the first items of a list, as many as fit. The parameter "most" is the number of lines.
+// The last item is limited to the lines that are left, so that its short form is shown if it has one.
 func (l List) begun(most int, opts Options) List {
 	l = l.cut(most, opts)
 	for i := range l {

@@ -34,8 +34,8 @@ func (p Picture) File(width int) chart.Chart {
 	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width, Legend: p.Legend(), Source: p.Source}
 }
 
-// Legend has a sentence for each mark in the names, and one for the intervals if the picture shows
-// any.
+// Legend has a sentence for each mark in the names. If the picture shows intervals, it also has a
+// sentence about the intervals.
 func (p Picture) Legend() []string {
 	list := slices.Clone(p.Marks)
 	words := chart.Intervals(p.Plot)

@@ -10,7 +10,7 @@ type Question[T any] struct {
 	Title    string                    // title of the HTML page; "" if there is no page
 	Page     func(T, Options) Document // the answer for a page; nil: the same as Document
 	Fits     bool                      // on a terminal the answer is shortened to Options.Lines
-	Short    func(T) Document          // replaces Document on a terminal that is too low for it; nil: Document's sections are shortened
+	Short    func(T) Document          // replaces Document on a terminal that is too low for Document; nil: Document's sections are shortened
 	JSON     func(T) any               // the value to encode as JSON; nil if there is no JSON format
 }
 

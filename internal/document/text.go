@@ -17,8 +17,8 @@ import (
 const (
 	defaultWidth = 120
 	Unlimited    = 1 << 20 // a width so large that no text is broken and no column left out
-	leastText    = 20      // least columns for the text after a label
-	minWidth     = 40      // least columns; a narrower output would not be readable
+	leastText    = 20      // least number of columns for the text after a label
+	minWidth     = 40      // least number of columns; a narrower output would not be readable
 	gap          = 2       // spaces between the columns of a grid
 )
 
@@ -109,8 +109,9 @@ func (r *textRenderer) paragraph(p Paragraph) {
 	}
 }
 
-// lines writes s, wrapped into lines. If the parameter "most" is above 0, it writes at most that
-// many lines, and dots where it cuts the text. Lines after the first begin with the text "indent".
+// lines writes s, wrapped into lines. If the parameter "most" is above 0, it is the greatest number of
+// lines, and a longer text is cut and ends with dots. Lines after the first begin with the text
+// "indent".
 func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 	width := max(r.width-len(indent), leastText)
 	lines := wrapText(s, width, r.width)
@@ -140,7 +141,8 @@ func Width(s string) int {
 	return len(s) // each byte is a printable character of ASCII
 }
 
-// Wrap breaks the lines of s that are wider than width between words. A width of 0 breaks none.
+// Wrap breaks lines of s that are wider than the parameter "width". It breaks them between words. If
+// "width" is 0, it breaks no line.
 func Wrap(s string, width int) string {
 	if width == 0 {
 		return s
@@ -246,10 +248,10 @@ func (r *textRenderer) list(l List) {
 // If an item may have at most briefest lines, its short form replaces a text that needs more lines.
 const briefest = 2
 
-// short returns the text of an item or, if the text does not fit, the longest short form that fits. If no
-// form fits, it cuts the shortest form after the last clause that fits. If the cut would leave more than a
-// third of the room empty, it returns the shortest form uncut. The parameter "indent" is the number of
-// columns before the text.
+// short returns the text of an item. If the text does not fit, it returns the longest short form that
+// fits. If no form fits, it cuts the shortest form after the last clause that fits. If the cut would
+// leave more than a third of the room empty, it returns the shortest form uncut. The parameter "indent"
+// is the number of columns before the text.
 func (r *textRenderer) short(it Item, indent int) string {
 	if it.Most < 1 || it.Most > briefest {
 		return it.Text
@@ -289,8 +291,8 @@ func (r *textRenderer) grid(g Grid) {
 }
 
 // parts divides columns into parts that fit the width of the output. The parameter "keep" has the
-// indexes of the columns. Each part begins with the columns that name the rows. If there is no
-// room for all of these, it begins with only the first of them.
+// indexes of the columns. Each part begins with the columns that name the rows. If there is no room for
+// all these columns, each part begins with only the first of them.
 func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	names := 0
 	for names < len(keep) && !g.Columns[keep[names]].Right && !g.Columns[keep[names]].Whole {

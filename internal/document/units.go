@@ -149,8 +149,8 @@ func PercentOK(failed, operations int64) string {
 	return fmt.Sprintf("%d.%d%%", permille/10, permille%10)
 }
 
-// Spread formats the interval of a summary as a spread around the median, such as "±3%". If there
-// are too few samples for an interval, it returns how many are needed, such as "n<6".
+// Spread formats the interval of a summary as a spread around the median, such as "±3%". If there are
+// too few samples for an interval, it returns how many samples are needed, such as "n<6".
 func Spread(s stats.Summary) string {
 	if s.Interval == nil {
 		return fmt.Sprintf("n<%d", stats.MinSamples)
@@ -188,12 +188,11 @@ func Times(v float64) string {
 }
 
 // Slower says what a ratio of two times means, with its interval: "33% slower (30% to 36%)".
-// Percentages are of the time, so a ratio of 0.75 is "25% faster". From a factor of 2 on it
-// counts times: "2.1 times as slow (1.9 to 2.3)".
+// Percentages are of the time, so a ratio of 0.75 is "25% faster". If one time is at least twice the
+// other time, Slower writes a number instead of a percentage: "2.1 times as slow (1.9 to 2.3)".
 func Slower(s stats.Summary) string { return SlowerBy(s) + " (" + SlowerWithin(s) + ")" }
 
-// SlowerThan is [Slower] with the name of the thing compared with: "33% slower than mattn (30% to
-// 36%)".
+// SlowerThan is [Slower] with the name of the other side: "33% slower than mattn (30% to 36%)".
 func SlowerThan(s stats.Summary, what string) string {
 	return Than(SlowerBy(s), what) + " (" + SlowerWithin(s) + ")"
 }
@@ -244,8 +243,8 @@ func rangeOf(i *stats.Interval, w paceWords) string {
 	return newPace(middle, w).ends(*i, true)
 }
 
-// Than adds the name of the thing compared with to a text from [SlowerBy] or [MoreBy]: "33% slower
-// than mattn", "2.1 times as slow as mattn".
+// Than adds the name of the other side to a text from [SlowerBy] or [MoreBy]: "33% slower than mattn",
+// "2.1 times as slow as mattn".
 func Than(words, what string) string {
 	switch {
 	case words == "equally fast":
@@ -264,8 +263,8 @@ var (
 	ofAmount = paceWords{"more", "less", "times as much", ""}
 )
 
-// pace says how to write a ratio and the ends of its interval. All three are written in the same
-// way, so that readers can compare them.
+// pace says how to write a ratio and the ends of its interval. The ratio and both ends are written in
+// the same way, so that readers can compare them.
 type pace struct {
 	paceWords
 	times  bool // whether figures are numbers of times, not percentages

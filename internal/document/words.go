@@ -22,14 +22,14 @@ func Join[T any](list []T, separator string, word func(T) string) string {
 	return strings.Join(Map(list, word), separator)
 }
 
-// JoinKnown joins words and leaves out empty ones. If the words are passed as a slice (words...), it
+// JoinKnown joins words and leaves out empty words. If the words are passed as a slice (words...), it
 // overwrites the slice.
 func JoinKnown(separator string, words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), separator)
 }
 
-// AndOthers joins up to three names by commas and "and". If there are more names, it joins the
-// first two and counts the others.
+// AndOthers joins up to three names by commas and "and". If there are more names, it joins the first
+// two names and counts the other names.
 func AndOthers(names []string) string {
 	const most = 3
 	if len(names) > most {
@@ -65,8 +65,8 @@ func FirstOf(words []string, most int, separator string) string {
 	return strings.Join(words, separator)
 }
 
-// Cut returns the first characters of a text, at most the given number, and an ellipsis if there are
-// more.
+// Cut returns a text. If the text has more characters than the given number, Cut returns only the first
+// characters and an ellipsis.
 func Cut(s string, most int) string {
 	n := 0
 	for i := range s {
@@ -88,8 +88,9 @@ func Verb(n int, one, several string) string {
 	return several
 }
 
-// JoinInts joins ascending numbers by commas and shortens sequences to the form 3-7. If there are
-// more than [maxInts] numbers and sequences, an ellipsis replaces the others.
+// JoinInts joins ascending numbers by commas and shortens sequences to the form 3-7. If there are more
+// than [maxInts] numbers and sequences, only the first maxInts of them are written, followed by an
+// ellipsis.
 func JoinInts(n []int) string {
 	var words []string
 	for i := 0; i < len(n); {

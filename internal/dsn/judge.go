@@ -18,9 +18,9 @@ type Outcome string
 const (
 	Applied   Outcome = "applied"    // the option takes effect: the wanted value is in force, and not only because it is the default
 	Default   Outcome = "default"    // the library ignores the option, but the wanted value is the library's default
-	Ignored   Outcome = "ignored"    // the library ignores the option, and a value other than the wanted one is in force
+	Ignored   Outcome = "ignored"    // the library ignores the option, and a value other than the wanted value is in force
 	Refused   Outcome = "refused"    // the library returns an error
-	Differs   Outcome = "differs"    // the option takes effect, but sets a value other than the wanted one
+	Differs   Outcome = "differs"    // the option takes effect, but sets a value other than the wanted value
 	Overruled Outcome = "overruled"  // the option takes effect alone, but not together with the other options
 	FirstOnly Outcome = "first-only" // the option takes effect on the first connection only
 	Heeded    Outcome = "heeded"     // the effect cannot be read back, but the library refuses a nonsensical value
@@ -36,7 +36,7 @@ func (o Outcome) Holds() bool { return o == Applied || o == Heeded || o == Chang
 type Verdict struct {
 	Option  string   `json:"option"`
 	Outcome Outcome  `json:"outcome"`
-	Is      string   `json:"is,omitempty"`      // the value in force with this option alone or, if it is overruled, with all options
+	Is      string   `json:"is,omitempty"`      // the value in force with this option alone; for the outcome Overruled, the value in force with all options
 	Default string   `json:"default,omitempty"` // the value in force without options
 	Error   string   `json:"error,omitempty"`
 	Changes []Change `json:"changes,omitempty"` // other settings that change with this option alone
@@ -70,7 +70,7 @@ type Told struct {
 	Second string `json:"second,omitempty"`        // error if a second connection could not be opened
 	Own    bool   `json:"own_databases,omitempty"` // each connection has its own database
 	Waits  bool   `json:"waits,omitempty"`         // the library waits for locks although busy_timeout is 0
-	File   string `json:"file,omitempty"`          // name of the created file, if it is not the intended one
+	File   string `json:"file,omitempty"`          // name of the created file, if it is not the intended file
 
 	Spelling *Spelling `json:"spelling,omitempty"`
 }
@@ -90,8 +90,8 @@ func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	t := &Told{Failed: q.Name.Mask(plain.Failed), Refused: q.Name.Mask(all.Failed), Defaults: plain.settings(), InForce: all.settings()}
 	if all.Failed == "" {
 		t.Second, t.Own = q.Name.Mask(all.Second), all.Own
-		// If connections share a cache, waiting for a lock cannot be observed. Then the opening without
-		// options shows whether the library waits.
+		// If connections share a cache, waiting for a lock cannot be observed. In this case, the opening
+		// without options shows whether the library waits.
 		t.Waits = all.Waits || plain.Waits && all.Seen["cache"] != "private" && t.InForce["busy_timeout"] == "0"
 		t.File = q.Name.Mask(q.Name.misnamed(all.Files))
 	}
@@ -110,7 +110,7 @@ func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	return t, nil
 }
 
-// misnamed returns the name of the file that the library created, if it is not the intended one.
+// misnamed returns the name of the file that the library created, if it is not the intended file.
 // Otherwise it returns "".
 func (n *Name) misnamed(files []string) string {
 	if len(files) == 0 || slices.Contains(files, n.file) {

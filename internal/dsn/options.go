@@ -21,8 +21,8 @@ const (
 	word
 )
 
-// pragmas has the pragmas that are not in the vocabulary of settings: those of SQLite
-// (https://www.sqlite.org/pragma.html) and those of its encrypted editions.
+// pragmas has the pragmas that are not in the vocabulary of settings: the pragmas of SQLite
+// (https://www.sqlite.org/pragma.html) and the pragmas of its encrypted editions.
 var pragmas = func() map[string]kind {
 	all := map[string]kind{}
 	for i, names := range []string{
@@ -181,16 +181,16 @@ func canonical(setting, value string) (string, error) {
 	return "", nil
 }
 
-// alternatives has, for some settings, two valid values. The function [another] returns the one
-// that differs from a given value.
+// alternatives has, for some settings, two valid values. The function [another] returns the value that
+// differs from a given value.
 var alternatives = map[string][2]string{
 	"journal_mode": {"wal", "truncate"}, "mode": {"ro", "memory"}, "txlock": {"immediate", "exclusive"},
 	"mmap_size": {"1048576", "2097152"}, "encoding": {"utf-8", "utf-16le"},
 }
 
-// The function "another" returns a value of the setting that differs from the given one. It returns "" if it
-// knows none. A library that applies both values must read the option, because only one of them can be its
-// default.
+// The function "another" returns a value of the setting that differs from the given value. It returns
+// "" if it knows no such value. A library that applies both values must read the option, because only
+// one of them can be its default.
 func another(setting, value string) string {
 	if pair, ok := alternatives[setting]; ok {
 		if value == pair[0] {

@@ -18,7 +18,7 @@ type Questions struct {
 	Openings []protocol.Opening
 
 	dir   string
-	index distinct.Index[string] // of Openings, by the DSN as a user would type it
+	index distinct.Index[string] // indexes of Openings, by the DSN as a user would type it
 	plain int                    // index of the opening without options
 	other int                    // index of the opening without options in the other form: a path if the DSN is a URI, a URI if it is a path; -1 if there is no such opening
 	all   int
@@ -26,9 +26,9 @@ type Questions struct {
 	ways  map[Wants][]way
 }
 
-// ofOption has the indexes of three openings in Questions.Openings. Each of them has only one option: as
-// typed ("alone"), with another value ("another"), or with a nonsensical value ("nonsense"). The last two
-// indexes are -1 if there is no such value.
+// ofOption has the indexes of three openings in Questions.Openings. Each of them has only one option:
+// as typed ("alone"), with another value ("another"), or with a nonsensical value ("nonsense"). The
+// index "another" or "nonsense" is -1 if there is no such value.
 type ofOption struct{ alone, another, nonsense int }
 
 // way is an option that may give a setting its wanted value. The field "alone" is the index in

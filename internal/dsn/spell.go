@@ -88,8 +88,8 @@ func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings
 		return nil
 	}
 	s := &Spellings{q: q}
-	// A library may apply options in an order in which some of them have no effect. Then only the second
-	// spelling helps, which has statements in place of options.
+	// A library may apply options in an order in which some of them have no effect. In this case, only the
+	// second spelling helps, which has statements in place of options.
 	for i, inDSN := range []bool{true, false} {
 		try, options := q.propose(got, t, uri, inDSN)
 		o := q.Name.opening(filepath.Join(dir, strconv.Itoa(i)), uri, options)
@@ -176,9 +176,9 @@ func rank(setting string) int {
 	return i
 }
 
-// heeded returns an option by which the library applies the setting w. It returns the option as typed or, if
-// that has no effect, another spelling. The other spelling must have had an effect with two different values.
-// If no such option is known, heeded returns "".
+// heeded returns an option by which the library applies the setting w. It returns the option as typed,
+// if that has an effect. Otherwise it returns another spelling that had an effect with two different
+// values. If no such option is known, heeded returns "".
 func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
 	for i, o := range q.Name.Options {
 		if o.Setting != w.Setting || o.Wanted != w.Value {
@@ -197,9 +197,9 @@ func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
 	return ""
 }
 
-// Prove returns the first spelling with which all wanted settings are in force. If there is none, it
-// returns the spelling that opens a database and lacks the fewest settings. It returns nil if the parameter
-// "got" is empty.
+// Prove returns the first spelling with which all wanted settings are in force. If there is no such
+// spelling, it returns the spelling that opens a database and lacks the fewest settings. It returns nil
+// if the parameter "got" is empty.
 func (s *Spellings) Prove(got []protocol.Opened) *Spelling {
 	var best *Spelling
 	for i := range min(len(s.tries), len(got)) {

@@ -44,8 +44,8 @@ type Pair struct {
 	First  string        `json:"first"` // the driver that comes first in the table
 	Second string        `json:"second"`
 	Ratio  stats.Summary `json:"ratio"`                // time of Second divided by the time of First, round by round
-	P      *float64      `json:"p_adjusted,omitempty"` // p-value, corrected for all pairs of the table; absent if the two were not compared
-	Apart  bool          `json:"significant"`          // whether the times of the two differ significantly
+	P      *float64      `json:"p_adjusted,omitempty"` // p-value, corrected for all pairs of the table; absent if the two drivers were not compared
+	Apart  bool          `json:"significant"`          // whether the times of the two drivers differ significantly
 
 	// Added says that sqlite3perf's own overhead could explain the difference; absent if not.
 	Added string `json:"added_could_explain,omitempty"`
@@ -104,8 +104,8 @@ type Cell struct {
 	Tied     []int  `json:"tied_with,omitempty"`     // ids of the cases that this case is tied with
 	Unranked string `json:"unranked,omitempty"`      // why the driver has no rank
 
-	// Doubtful names the first driver that is significantly slower than this one, if sqlite3perf's
-	// own overhead could explain that difference.
+	// Doubtful names the first driver that is significantly slower than this driver, if sqlite3perf's own
+	// overhead could explain the difference.
 	Doubtful string `json:"added_could_explain_lead_before,omitempty"`
 }
 

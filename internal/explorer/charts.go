@@ -30,7 +30,7 @@ type Charts struct {
 type ChartKind struct {
 	Name  document.Kind `json:"name"`
 	Title string        `json:"title"`
-	Usual bool          `json:"usual,omitempty"` // whether a run's page shows this kind unless the user chooses others
+	Usual bool          `json:"usual,omitempty"` // whether a run's page shows this kind unless the user chooses other kinds
 }
 
 var chartKinds = []ChartKind{
@@ -55,8 +55,8 @@ type Chart struct {
 	Title string        `json:"title"`
 	Note  string        `json:"note,omitempty" clip:"2000"` // how to read the picture
 
-	// The picture shows one phase. If Phase is absent, it shows the whole workload; if Workload is
-	// absent, the whole run.
+	// The picture shows one phase. If Phase is absent, it shows the whole workload; if Workload is absent,
+	// it shows the whole run.
 	Workload string `json:"workload,omitempty"`
 	Variant  string `json:"variant,omitempty"`
 	Phase    string `json:"phase,omitempty"`

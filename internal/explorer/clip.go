@@ -22,9 +22,9 @@ func marshal(v any) ([]byte, error) {
 	return json.Marshal(clipped(reflect.ValueOf(v), maxText, 0).Interface())
 }
 
-// clipped returns a copy of a value in which texts have at most as many characters as "chars"
-// says. If the parameter "most" is above 0, a list has at most that many elements. If it is 0,
-// only lists of type []string and []int64 are cut, to maxNames elements.
+// clipped returns a copy of a value in which texts have at most as many characters as "chars" says. If
+// the parameter "most" is above 0, it is the greatest number of elements of a list. If it is 0, only
+// lists of type []string and []int64 are cut, to maxNames elements.
 func clipped(v reflect.Value, chars, most int) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	switch v.Kind() {

@@ -41,7 +41,7 @@ type Choice struct {
 	Name     string `json:"name"`
 	About    string `json:"about,omitempty"`
 	Versions bool   `json:"versions,omitempty"` // whether other versions of the driver can be measured: NAME@v1.2.3
-	Usual    bool   `json:"usual,omitempty"`    // whether the driver or workload is measured unless the user chooses others
+	Usual    bool   `json:"usual,omitempty"`    // whether the driver or workload is measured unless the user chooses other drivers or workloads
 
 	Known      []string    `json:"known_versions,omitempty"` // versions of the driver to suggest
 	Parameters []Parameter `json:"parameters,omitempty"`     // parameters of a workload
@@ -62,7 +62,7 @@ type Wanted struct {
 	Parameters map[string][]int64  `json:"parameters,omitempty"`
 	Scale      string              `json:"scale,omitempty"`        // quick, full, or a factor of full
 	Rounds     int                 `json:"rounds,omitempty"`       // exact number of rounds; 0: until all figures are precise enough or the time is over
-	Time       int                 `json:"time_seconds,omitempty"` // most seconds that the run may take
+	Time       int                 `json:"time_seconds,omitempty"` // time limit of the run in seconds
 }
 
 // These are the limits of a requested run.
@@ -187,7 +187,7 @@ func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
 	return j, nil
 }
 
-// follow reads the messages of the process from the reader "said", and keeps the last ones. When
+// follow reads the messages of the process from the reader "said", and keeps the last messages. When
 // the process has ended, follow sets the exit status and closes j.ended.
 func (j *job) follow(said io.Reader) {
 	lines := bufio.NewReaderSize(said, maxBody)
@@ -394,8 +394,8 @@ func (s *Server) choices(r *http.Request, q *query) (*Choices, error) {
 	return c, nil
 }
 
-// known lists versions of a driver: the version in use, the latest, and the releases that runs in
-// the store measured. It leaves out commits, because a commit may be from a fork, and the store may
+// known lists versions of a driver: the version in use, the latest version, and the releases that runs
+// in the store measured. It leaves out commits, because a commit may be from a fork, and the store may
 // come from somebody else.
 func known(d Choice, measured []string) []string {
 	if !d.Versions {

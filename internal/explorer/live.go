@@ -123,11 +123,11 @@ const (
 	mostSilence  = time.Hour
 )
 
-// living returns the IDs of the unfinished runs that are being measured now. The parameter "here"
-// is the ID of the run that this server is measuring, or 0 if there is none. The result always
-// includes that run. In each directory, living chooses as many runs as there are processes that
-// measure there, beginning with the run whose last trial ended last. If the number of processes is
-// not known, as on other machines, living guesses by the time since each run's last trial.
+// living returns the IDs of the unfinished runs that are being measured now. The parameter "here" is
+// the ID of the run that this server is measuring, or 0 if there is none. The result always includes
+// that run. In each directory, living chooses as many runs as processes measure in this directory,
+// beginning with the run whose last trial ended last. If the number of processes is not known, as on
+// other machines, living guesses by the time since each run's last trial.
 func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64]bool {
 	living := map[int64]bool{}
 	if here != 0 {
@@ -135,7 +135,7 @@ func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64
 	}
 	heard := func(r *result.Run) time.Time {
 		if r.ID == here {
-			return now.AddDate(1, 0, 0) // sort this server's run before all others
+			return now.AddDate(1, 0, 0) // sort this server's run before all other runs
 		}
 		last, _ := lastTrial(r)
 		return last
@@ -265,12 +265,12 @@ func (s *Server) getCurrent(r *http.Request, q *query) (*Current, error) {
 const (
 	lookEvery  = time.Second      // interval between checks whether the store has changed
 	tellEvery  = 2 * time.Second  // least time between two events
-	aliveEvery = 15 * time.Second // most time between two writes; a write fails if the client is gone
+	aliveEvery = 15 * time.Second // longest time between two writes; a write fails if the client is gone
 	maxStreams = 10               // streams that may be open at the same time
 )
 
-// keepStream is the least duration of a stream. An older stream is closed if a new client needs
-// one, so that no client can occupy all streams.
+// keepStream is the least duration of a stream. An older stream is closed if a new client needs a
+// stream, so that no client can occupy all streams.
 const keepStream = time.Minute
 
 type streams struct {
@@ -283,8 +283,8 @@ type stream struct {
 	end   chan struct{} // closed when a new stream replaces this one
 }
 
-// add returns a new stream, which the caller must remove later. If [maxStreams] are open, it ends
-// the oldest stream, or returns nil if the oldest is younger than [keepStream].
+// add returns a new stream, which the caller must remove later. If [maxStreams] are open, it ends the
+// oldest stream, or returns nil if the oldest stream is younger than [keepStream].
 func (s *streams) add(now time.Time) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,8 @@ type metric struct {
 	More   bool   `json:"more_is_better,omitempty"`
 	Better better `json:"better,omitempty"` // whether less or more is better; "" if neither
 
-	// of returns the metric's figure for a sample, and its unit. The figure is 0 if it is not known.
+	// The function "of" returns the metric's figure for a sample, and its unit. The figure is 0 if it is
+	// not known.
 	of func(*result.Sample) (v float64, unit string)
 }
 

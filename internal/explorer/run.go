@@ -42,7 +42,7 @@ type Run struct {
 	Compares  *result.Compares    `json:"compares,omitempty"`
 	Profiled  string              `json:"profiled,omitempty"`  // the profiled phase, if the run has profiles instead of trials; only the report shows profiles
 	Question  string              `json:"question,omitempty"`  // the question that the run answers, such as "tune"
-	Unsampled string              `json:"unsampled,omitempty"` // what the run has instead of samples, such as "profiles"; "" if it was made to have samples
+	Unsampled string              `json:"unsampled,omitempty"` // what the run has instead of samples, such as "profiles"; "" if the run is meant to have samples
 	LeftOut   []result.LeftOut    `json:"left_out,omitempty" most:"200"`
 	Workloads []Workload          `json:"workloads"`
 	Cases     []Case              `json:"cases"`
@@ -91,7 +91,7 @@ type Case struct {
 	Harmful    []string          `json:"harmful_defects,omitempty"` // ids of the known defects that can lose, damage or falsify data in this workload
 	Trials     int               `json:"trials"`
 	BadTrials  int               `json:"bad_trials"`
-	Warnings   []result.Warning  `json:"warnings,omitempty" most:"100"` // warnings about the case and its trials; if there are many, only the first
+	Warnings   []result.Warning  `json:"warnings,omitempty" most:"100"` // warnings about the case and its trials; at most the first 100
 	Options    map[string]string `json:"options,omitempty"`
 }
 
@@ -206,8 +206,8 @@ func (s *Server) report(format string) http.Handler {
 	})
 }
 
-// storedAnswer returns a handler that answers with a run's stored answer. Only runs that were made
-// for a question, such as "tune", have one.
+// storedAnswer returns a handler that answers with a run's stored answer. Only runs that were made for
+// a question, such as "tune", have an answer.
 func (s *Server) storedAnswer(format string) http.Handler {
 	return s.written(format, func(ctx context.Context, w io.Writer, a *stats.Analysis) error {
 		if a.Run.Answer == nil || s.options.Answer == nil {
@@ -243,7 +243,7 @@ type Proof struct {
 	SourceID    string            `json:"source_id,omitempty"`
 	Module      string            `json:"module,omitempty"`
 	Version     string            `json:"version,omitempty"`
-	Connections []driver.Settings `json:"connections" most:"20"` // settings read back from each connection; if there are many, only the first
+	Connections []driver.Settings `json:"connections" most:"20"` // settings read back from each connection; at most the first 20 connections
 }
 
 // Sample is the figure of one trial.
@@ -261,8 +261,8 @@ type Sample struct {
 }
 
 const (
-	maxSeries  = 20   // most cases in an answer
-	maxSamples = 5000 // most samples of a case
+	maxSeries  = 20   // greatest number of cases in an answer
+	maxSamples = 5000 // greatest number of samples of a case
 )
 
 func (s *Server) getSamples(r *http.Request, q *query) (*Samples, error) {

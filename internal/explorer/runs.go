@@ -23,8 +23,8 @@ const (
 	stateDamaged     = "damaged"     // the run's record in the store contradicts itself
 )
 
-// states lists the words by which runs can be filtered: states of runs, and statuses of trials. A
-// run matches a status if at least one of its trials has it.
+// states lists the words by which runs can be filtered: states of runs, and statuses of trials. A run
+// matches a status if at least one of its trials has this status.
 var states = []string{stateComplete, stateIncomplete, string(result.Refused), string(result.Failed), string(result.Wrong), string(result.Unavailable),
 	stateProfile, stateAnswer, stateInterrupted, stateUnfinished, stateDamaged}
 

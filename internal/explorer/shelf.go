@@ -53,8 +53,8 @@ func (s *shelf) close() error {
 	return s.st.Close()
 }
 
-// open returns the store. If another file has replaced the store's file, open opens the new one.
-// The caller must hold s.mu.
+// open returns the store. If another file has replaced the store's file, open opens the new file. The
+// caller must hold s.mu.
 func (s *shelf) open(ctx context.Context) (*store.Store, error) {
 	now, err := os.Stat(s.path)
 	if s.st != nil && (err != nil || !os.SameFile(s.file, now)) {

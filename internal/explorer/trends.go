@@ -26,7 +26,7 @@ type Trends struct {
 	Pending   int            `json:"pending,omitempty"` // number of runs still to be read, which takes too long for one request: ask again
 	Damaged   int            `json:"damaged,omitempty"`
 	Start     *Start         `json:"start,omitempty"` // suggested workload and driver, if the request names none
-	Series    []trends.Trend `json:"series"`          // series, the one with the newest run first
+	Series    []trends.Trend `json:"series"`          // the series; the series with the newest run is first
 	More      int            `json:"more,omitempty"`  // number of series that are left out
 }
 
@@ -36,10 +36,10 @@ type Start struct {
 	Driver   string `json:"driver"`
 }
 
-// startOf returns the workload and driver that were measured most often in the same way: on the
-// same machine, with the same text of the workload and at the same scale. If several were measured
-// equally often, it returns the workload and driver of the newest run. It returns nil if no run
-// has ended.
+// startOf returns the workload and driver that were measured most often in the same way: on the same
+// machine, with the same text of the workload and at the same scale. If several pairs of them were
+// measured equally often, it returns the workload and driver of the newest run. It returns nil if no
+// run has ended.
 func startOf(entries []store.Entry) *Start {
 	type key struct{ workload, driver, hash, scale, host string }
 	count := map[key]int{}

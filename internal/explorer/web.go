@@ -53,7 +53,7 @@ type Server struct {
 	token   string // secret that a client needs to change anything
 	shelf   *shelf
 	album   album
-	reading time.Duration // most time that one request may spend reading runs
+	reading time.Duration // longest time that one request may spend reading runs
 	done    chan struct{} // closed by [Server.Close]
 	streams streams
 

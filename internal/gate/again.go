@@ -13,7 +13,7 @@ import (
 // Repeat is a second measurement of cases with cells (timed phases) whose first result is doubtful.
 type Repeat struct {
 	Cases    []*lab.Case
-	Compares *result.Compares // the two sides that are measured; nil if the candidate's new figures are compared with stored ones
+	Compares *result.Compares // the two sides that are measured; nil if the candidate's new figures are compared with stored figures
 }
 
 func (r *Repeat) add(c *lab.Case) {

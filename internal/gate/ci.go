@@ -209,9 +209,9 @@ type annotation struct {
 	text  string
 }
 
-// annotations returns the annotations of a gate. The first one has the gate's answer. Then there is
-// an error for each expectation and cell that fails the gate or could not be judged, and a warning
-// for each that leaves the decision in doubt.
+// annotations returns the annotations of a gate. The first one has the gate's answer. Then there is an
+// error for each expectation and cell that fails the gate or could not be judged, and a warning for
+// each expectation and cell that leaves the decision in doubt.
 func annotations(g Gated) []annotation {
 	level := "notice"
 	switch {
@@ -299,7 +299,7 @@ func writeGitLab(w io.Writer, g Gated, _ document.Options) error {
 			issue.Severity = "critical"
 		}
 		sum := sha256.Sum256([]byte(g.Candidate + "\x00" + cmp.Or(a.about, "gate")))
-		issue.Fingerprint = hex.EncodeToString(sum[:16]) // the same for the same finding in another run
+		issue.Fingerprint = hex.EncodeToString(sum[:16]) // the same finding in another run gets the same fingerprint
 		issue.Location.Path, issue.Location.Lines.Begin = g.Where, 1
 		issues = append(issues, issue)
 	}

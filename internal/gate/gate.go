@@ -23,9 +23,9 @@ type Gated struct {
 	Asked
 	Runs        []*stats.Analysis // analysis of the first measurement, and of the second if there was one
 	Base        *stats.Analysis   // analysis of the stored baseline; nil if the baseline was measured in the same rounds as the candidate
-	Differences []string          // differences between baseline and candidate that the user allowed, in addition to the one that the gate compares
+	Differences []string          // differences between baseline and candidate that the user allowed, in addition to the difference that the gate compares
 	Apart       string            // why a doubtful candidate was not measured together with the driver of a stored baseline; "" otherwise
-	Why         string            // why some cells were not measured; "" if all were, or if the gate was interrupted
+	Why         string            // why some cells were not measured; "" if all cells were measured, or if the gate was interrupted
 	Where       string            // file to which annotations refer, for services that need one
 
 	told string // the answer of a stored gate whose runs are not all in the store, so that its cells are not known; otherwise ""
@@ -86,7 +86,7 @@ func (g Gated) Answer() string {
 	return sides + strings.Join(found, "; ") + "." + further
 }
 
-// within says that no cell is worse than allowed, and gives the figures of the worst cell.
+// The method "within" says that no cell is worse than allowed, and gives the figures of the worst cell.
 func (g Gated) within() string {
 	which, worse := fmt.Sprintf("none of %d cells is", len(g.Cells)), "slower"
 	if len(g.Cells) == 1 {
@@ -220,7 +220,7 @@ func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Comp
 	return list
 }
 
-// asFast is the assumption under which figures can be compared with those of an earlier run.
+// asFast is the assumption under which figures can be compared with the figures of an earlier run.
 const asFast = "if the machine was as fast as when the baseline was measured"
 
 // drifts reports whether the answer is right only if the machine has not changed since the baseline
@@ -401,10 +401,10 @@ func remark(c *stats.Gated, most float64, cells int) string {
 	return cause(c)
 }
 
-// beside returns the words that follow "measured again" for a cell whose baseline is stored. They
-// say that the baseline's driver was measured again too. If that driver was not measured again and
-// the cell has a regression, they name the assumption under which the regression is confirmed. For
-// other cells beside returns "".
+// The function "beside" returns the words that follow "measured again" for a cell whose baseline is
+// stored. They say that the baseline's driver was measured again too. If that driver was not measured
+// again and the cell has a regression, they name the assumption under which the regression is
+// confirmed. For all other cells, the words are "".
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:

@@ -20,7 +20,7 @@ func gateGrid(g *stats.Gate) document.Grid {
 		}
 	}
 	state := document.Words("state", func(x *stats.Compared) string { return conditions.Marked(stateWords(byComparison[x].State), x) })
-	var p func(*stats.Compared) string // nil: no column
+	var p func(*stats.Compared) string // formats the p-value of a cell; nil if the table has no such column
 	if showsP(g) {
 		p = func(x *stats.Compared) string { return shownP(byComparison[x]) }
 	}

@@ -61,7 +61,7 @@ func (g Gated) Keep() (*result.Answer, error) {
 }
 
 // Stored returns the result that is stored with an analyzed run. The function "load" returns the
-// analysis of another run of the same store. If one of the gate's runs is not there, the result has
+// analysis of another run of the same store. If the store lacks one of the gate's runs, the result has
 // the gate's answer, but no cells.
 func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) (g Gated, err error) {
 	var k kept

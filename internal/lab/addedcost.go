@@ -30,8 +30,9 @@ const passes = 4
 const measuredColumns = 4
 
 // added estimates how much time sqlite3perf adds in each timed phase of a plan. The parameter c has the
-// driver's added cost, which was measured with other phases. added assumes that the cost of a row grows
-// with the number of its columns, and the cost of an operation of a mix with the number of its statements.
+// driver's added cost, which was measured with other phases. The estimate assumes that the cost of a
+// row grows with the number of its columns, and the cost of an operation of a mix with the number of
+// its statements.
 func added(c *driver.AddedCost, p *plan.Plan) []result.AddedTime {
 	if c == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 )
 
 // WorkloadAgain parses the workload of a case again, from the text that the run keeps. If the parameter
-// "foreign" is set, the run may come from another user. WorkloadAgain then accepts only the text of a
-// built-in workload.
+// "foreign" is set, the run may come from another user. In this case, WorkloadAgain accepts only the
+// text of a built-in workload.
 func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
 	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
 	if i < 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Answered holds a driver's answers to the statements of a job, the proof in which the worker reports its
-// versions and settings, and the rest of the job's result.
+// Answered holds a driver's answers to the statements of a job, the proof in which the worker reports
+// its versions and settings, and the other parts of the job's result.
 type Answered struct {
 	*protocol.Answered
 	Proof   *protocol.Proof

@@ -11,9 +11,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// BenchPhases are the phases that [Case.AddBench] adds to a case. They are times in the worker's job of type
-// bench. after-query lasts from the start of the job until the library has accepted the query, first-row from
-// then until the first row has arrived, and verify from the start of the job until the last row is verified.
+// BenchPhases are the phases that [Case.AddBench] adds to a case. They are times in the worker's job of
+// type bench. after-query lasts from the start of the job until the library has accepted the query.
+// first-row lasts from that moment until the first row has arrived. verify lasts from the start of the
+// job until the last row is verified.
 var BenchPhases = []string{"after-query", "first-row", "verify"}
 
 // AddBench makes each trial of the case run the worker's job of type bench after the plan. This job verifies a

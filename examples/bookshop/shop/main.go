@@ -89,8 +89,8 @@ func run(ctx context.Context, driver string, dsn func(file string) string, args 
 	return nil
 }
 
-// fillIfNew adds users and books if the database has none. It returns how many users and books
-// the database then has.
+// fillIfNew adds users and books if the database has none. It returns how many users and books the
+// database has afterwards.
 func (s *Shop) fillIfNew(ctx context.Context, users, books int) (haveUsers, haveBooks int, err error) {
 	count := func() error {
 		return s.db.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM books)").Scan(&haveUsers, &haveBooks)

@@ -97,8 +97,8 @@ func (s *Shop) Book(ctx context.Context, id int64) (b Book, err error) {
 
 const booksOnPage = 20
 
-// Books returns a page of the books of an author, or of all books if the parameter "author" is "". The page
-// has only books whose IDs are greater than the parameter "after".
+// Books returns a page of books. If the parameter "author" is not "", the page has only books of this
+// author. It has only books whose IDs are greater than the parameter "after".
 func (s *Shop) Books(ctx context.Context, author string, after int64) ([]Book, error) {
 	query, args := "SELECT id, title, author, cents, stock FROM books WHERE id > ? ORDER BY id LIMIT ?", []any{after, booksOnPage}
 	if author != "" {

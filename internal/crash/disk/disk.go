@@ -25,13 +25,12 @@ const (
 
 	// Ordered: the power fails, with a file system such as ext4, xfs or btrfs in their default modes.
 	// Operations on names (creating, renaming and removing files) persist in their order. A sync of a file
-	// makes the file's creation durable, with all earlier operations on names. Of the data that was not
-	// synced, any subset of the pages may persist.
+	// makes the file's creation durable, with all earlier operations on names. Of the pages that were not
+	// synced, any subset may persist.
 	Ordered Model = "ordered"
 
 	// Posix: the power fails, and only what POSIX promises persists. A file's name persists only if its
-	// directory was synced. Of the data that was not synced, any subset of the sectors of 512 bytes may
-	// persist.
+	// directory was synced. Of the sectors (512 bytes each) that were not synced, any subset may persist.
 	Posix Model = "posix"
 )
 
@@ -60,7 +59,7 @@ type file struct {
 type part struct {
 	offset int64  // where the unit begins
 	data   []byte // what the unit holds after the write, up to the end of the file
-	size   int64  // the new size, if the part is a change of the size; then data is nil
+	size   int64  // the new size, if the part is a change of the size; in this case, data is nil
 	lost   bool   // the kernel no longer tries to write it, because a sync failed
 }
 
@@ -141,7 +140,7 @@ func (d *Disk) write(f *file, o *trace.Op) {
 func (d *Disk) rename(c name) {
 	c.apply(d.live)
 	if d.model == Posix && c.from != "" && c.to != "" && filepath.Dir(c.from) != filepath.Dir(c.to) {
-		// Each of the two directories needs its own sync.
+		// The rename changes two directories, and each of them needs its own sync.
 		to, from := c, c
 		to.from, from.to = "", ""
 		d.waiting = append(d.waiting, to, from)
@@ -238,7 +237,7 @@ func (d *Disk) syncDirectory(dir string) {
 	d.waiting = rest
 }
 
-// written returns b after data was written at an offset.
+// The function "written" returns b after data was written at an offset.
 func written(b []byte, offset int64, data []byte) []byte {
 	if end := offset + int64(len(data)); end > int64(len(b)) {
 		b = resized(b, end)

@@ -25,11 +25,11 @@ type Options struct {
 	Model Model
 	Seed  uint64
 	Most  int // greatest number of states, 0 if there is no limit; if there are more states, some are chosen at random
-	From  int // only faults before this operation or a later one
+	From  int // index of the first operation before which faults are tried
 }
 
-// leastChoices is the least number of choices of the waiting changes that are made at each
-// operation, even if fewer states are wanted. With few choices, nearly all or nearly none of the
+// leastChoices is the least number of choices at each operation, even if fewer states are wanted. A
+// choice says which of the waiting changes persist. With few choices, nearly all or nearly none of the
 // waiting changes would persist in most states.
 const leastChoices = 8
 
@@ -138,7 +138,7 @@ func boundariesOf(t *trace.Trace, from int) (list []int) {
 // their files are read, which would take too long for every operation of a long trace.
 const mostBoundaries = 8
 
-// sampled chooses some operations of many, at random. The last one is always among them.
+// sampled chooses some of the operations at random. The last operation is always among them.
 func sampled(boundaries []int, o Options) []int {
 	if o.Most == 0 || len(boundaries) <= mostBoundaries*o.Most {
 		return boundaries
@@ -196,7 +196,7 @@ func (d *Disk) states(random *rand.Rand, most int) (list []pending) {
 	}
 	seen := map[string]bool{}
 	add := func(c choice, words string) {
-		if d.model == Ordered { // a change of a name persists only if all earlier ones persist
+		if d.model == Ordered { // a change of a name persists only if all earlier changes of names persist
 			for i := 1; i < names; i++ {
 				c[i] = c[i] && c[i-1]
 			}

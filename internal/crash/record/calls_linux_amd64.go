@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
 
-// mostWritten is the greatest number of bytes that one call writes. If the program wants to write
-// more, it makes another call for the rest, as after any short write.
+// mostWritten is the greatest number of bytes that one call writes. If the program wants to write more,
+// it makes another call for the remaining bytes, as after any short write.
 const mostWritten = 64 << 20
 
 // call carries out one system call of the recorded program, or leaves it to the program.
@@ -275,7 +275,7 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 		return untouched, nil
 	}
 	if r.names[number] == "" && !r.opened(fd) {
-		delete(r.files, inodeOf(&st)) // the entry is of a removed file; its inode now belongs to a file elsewhere
+		delete(r.files, inodeOf(&st)) // the entry is of a removed file; its inode now belongs to a file outside the directory
 		return untouched, nil
 	}
 	switch n.number {

@@ -30,7 +30,7 @@ type Recorder struct {
 	out           Recording
 
 	files       map[inode]int     // numbers of the files of the directory
-	names       map[int]string    // their names, by number; "" if removed
+	names       map[int]string    // names of the files, by number; "" if the file was removed
 	created     int               // how many files were created
 	directories map[inode]string  // names of the recorded directory and of its subdirectories
 	processes   map[uint32]int    // descriptors of processes by the ID of a thread
@@ -265,8 +265,9 @@ func failure(format string, args ...any) error {
 	return errors.New("recording: " + fmt.Sprintf(format, args...))
 }
 
-// waiting reports whether the call is still waiting. If so, its thread still exists. What was read
-// about the thread before is then valid: it did not come from a later thread with the same ID.
+// waiting reports whether the call is still waiting. If so, its thread still exists. In this case,
+// everything that was read about the thread before is valid: it did not come from a later thread with
+// the same ID.
 func (r *Recorder) waiting(n *notification) bool {
 	id := n.id
 	return ioctl(r.notifications, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == 0
@@ -418,7 +419,7 @@ func (r *Recorder) inject(class Class, name string) (errno unix.Errno, short boo
 	}
 	r.matching++
 	short = f.Short && r.matching == f.At
-	rest := f.Short && r.matching == f.At+1 // the rest of a short write fails
+	rest := f.Short && r.matching == f.At+1 // the next call fails, because it writes the second half of a short write
 	if later := f.Lasting && r.matching > f.At; r.matching != f.At && !later && !rest {
 		return 0, false
 	}

@@ -28,8 +28,8 @@ type Op struct {
 	Kind Kind
 	Call string // name of the system call, such as pwrite64
 
-	// File is the number of the file. A file keeps its number when it is renamed. If a file is removed
-	// and another is created with the same name, that file has another number. The number is 0 in
+	// File is the number of the file. A file keeps its number when it is renamed. If a file is removed and
+	// another file is created with the same name, the new file has another number. The number is 0 in
 	// SyncDir and Acknowledge.
 	File int
 

@@ -47,7 +47,7 @@ type Builder struct {
 	turns     chan struct{}            // has a value for each worker that is being built
 	sweep     sync.Once
 
-	building, working span // building: while a worker is built; working: while a worker is built or modules are downloaded
+	building, working span // building: the time in which workers are built; working: the time in which workers are built or modules are downloaded
 }
 
 // BuildError says why the worker of a driver cannot be built or started.
@@ -71,7 +71,7 @@ func unbuildable(code, format string, args ...any) *BuildError {
 // maxModule is the limit in bytes for reading files such as go.mod and driver.json.
 const maxModule = 16 << 20
 
-// DefaultCache returns the directory that caches workers unless the user names another.
+// DefaultCache returns the directory that caches workers unless the user names another directory.
 func DefaultCache() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -307,8 +307,8 @@ func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out
 	return output.String(), err
 }
 
-// modFlags returns the flags for building a directory, or a version other than the pinned one. It writes a
-// go.mod into dir, and the flags name this file. For the pinned version it returns nil.
+// modFlags returns the flags for building a directory, or a version other than the pinned version. It
+// writes a go.mod into dir, and the flags name this file. For the pinned version it returns nil.
 func modFlags(ref Ref, dir string) ([]string, error) {
 	if ref.Version == "" && ref.Dir == "" {
 		return nil, nil

@@ -52,8 +52,8 @@ func (b *Builder) outside(said string, err error) string {
 	return ""
 }
 
-// FirstComplaint returns the most useful line of the go command's output: the C compiler's
-// first error, or else the first message. If there is none, it returns err's text.
+// FirstComplaint returns the most useful line of the go command's output: the C compiler's first error,
+// or else the first message. If the output has no message, it returns err's text.
 func FirstComplaint(output string, err error) string {
 	for line := range strings.Lines(output) {
 		if strings.Contains(line, " error: ") {

@@ -45,8 +45,8 @@ func Describe(ctx context.Context, executable string, args ...string) (driver.In
 	return *a.Info, proof, nil
 }
 
-// DescribeRef is [Describe] for a driver that a user named. If there is a driver.json in the directory of the
-// executable, DescribeRef returns the info in that file instead of the executable's.
+// DescribeRef is [Describe] for a driver that a user named. If there is a driver.json in the directory
+// of the executable, DescribeRef returns the info in that file instead of the info from the executable.
 func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, protocol.Proof, error) {
 	info, proof, err := Describe(ctx, executable, ref.Args()...)
 	if err == nil && ref.Beside != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// Download begins to download the modules that the workers of these drivers need, in this order. It skips
-// workers that are already built. It returns at once, so that workers can be built while other modules are
-// downloaded. If a driver's library is not downloaded yet, [Builder.Worker] waits for the download. The
-// function "stop" ends all downloads. Download reports no errors, because building the worker then fails with
-// the same error.
+// Download begins to download the modules that the workers of these drivers need, in this order. It
+// skips workers that are already built. It returns at once, so that workers can be built while other
+// modules are downloaded. If a driver's library is not downloaded yet, [Builder.Worker] waits for the
+// download. The function "stop" ends all downloads. Download reports no errors, because an error of a
+// download occurs again when the worker is built.
 func (b *Builder) Download(ctx context.Context, refs []Ref) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group errgroup.Group

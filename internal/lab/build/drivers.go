@@ -30,10 +30,11 @@ const modulePath = "github.com/sqlite3perf/sqlite3perf"
 // Source is the source tree of sqlite3perf, from which workers are built.
 type Source struct{ Root string }
 
-// FindSource finds the source tree. It returns the given directory, or else the tree that this executable was
-// built from, or else the sources inside this executable. It ignores a source tree around the working
-// directory, because it would run that tree's code, which may be someone else's. If the sources inside this
-// executable cannot be used, the error is an [*UnpackError].
+// FindSource finds the source tree. It returns the given directory, or else the tree that this
+// executable was built from, or else the sources inside this executable. It ignores a source tree
+// around the working directory, because building workers would run code of that tree, which may be
+// somebody else's. If the sources inside this executable cannot be used, the error is an
+// [*UnpackError].
 func FindSource(given string) (Source, error) {
 	if given != "" {
 		if !isRoot(given) {
@@ -59,8 +60,8 @@ func clone() string {
 	return ""
 }
 
-// SourcesHash returns the hash of the sources that workers are built from by default, and the directory of the
-// clone that has them. The directory is "" if the sources are those inside this executable.
+// SourcesHash returns the hash of the sources that workers are built from by default, and the directory
+// of the clone that has them. The directory is "" if the sources are inside this executable.
 func SourcesHash() (hash, dir string, err error) {
 	root := clone()
 	if root == "" {
@@ -77,8 +78,8 @@ var builtFrom = func() string {
 	return filepath.Join(filepath.Dir(file), "..", "..", "..")
 }
 
-// isRoot reports whether a directory is a complete source tree. The module cache is not one:
-// it has only the root module, without the workers' modules.
+// isRoot reports whether a directory is a complete source tree. The module cache does not have a
+// complete source tree: it has only the root module, without the workers' modules.
 func isRoot(dir string) bool {
 	data, err := directory.ReadRegular(filepath.Join(dir, "worker", "go.mod"), maxModule)
 	if err != nil || modfile.ModulePath(data) != modulePath+"/worker" {
@@ -169,7 +170,7 @@ func pinned(file, module string) (string, error) {
 type Ref struct {
 	Name    string // name as the user wrote it, with options in canonical form
 	Known   *Known // nil for an executable
-	Version string // version of the library; "": the pinned one
+	Version string // version of the library; "": the pinned version
 	Path    string // path of an executable; "" for a driver of the source tree
 
 	// Dir is the absolute path of a checkout of the library that is built instead of a released
@@ -196,8 +197,8 @@ func (r Ref) Kind() driver.Kind {
 	return ""
 }
 
-// version returns the version of the driver's library that the user named or, if the user named none, the
-// pinned version.
+// version returns the version of the driver's library that the user named. If the user named none, it
+// returns the pinned version.
 func (r Ref) version() string { return cmp.Or(r.Version, r.Known.Version) }
 
 // tags returns the build tags that the driver's version and variant need, separated by commas. It also

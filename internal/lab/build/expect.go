@@ -31,9 +31,9 @@ type ExpectedBuild struct {
 	Takes time.Duration
 }
 
-// EndOf returns the time at which the last of the workers is built. No build begins before the time "now".
-// The parameter "busy" has the times at which builds end that are already running. All times are counted from
-// the beginning.
+// EndOf returns the time at which the last of the workers is built. No build begins before the time
+// "now". Some builds may already be running. The parameter "busy" has the times at which they end. All
+// times are counted from the beginning.
 func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (end time.Duration) {
 	var places [atOnce]time.Duration // when each place for a build is free
 	for i := range places {

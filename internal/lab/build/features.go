@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Obtain returns advice on how to get a feature that the driver lacks. It returns "" if there is none.
+// Obtain returns advice on how to get a feature that the driver lacks. It returns "" if there is no
+// advice.
 func (r Ref) Obtain(key string) string {
 	if r.Known == nil {
 		return ""

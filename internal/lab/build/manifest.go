@@ -77,7 +77,7 @@ type Release struct {
 // Maintenance is what a library's repository says about its maintenance.
 type Maintenance struct {
 	Statement string `json:"statement"` // "": the repository says nothing about it
-	Source    string `json:"source"`    // address of the page with the statement, or of the page that has none
+	Source    string `json:"source"`    // address of the page with the statement; if there is no statement, of the page on which it was looked for
 	LookedUp  string `json:"looked_up"` // day, such as 2026-11-28
 }
 

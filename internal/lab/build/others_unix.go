@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// checkOthers checks a directory that holds executables or their sources. It returns an error if every user
-// of this machine can write to the directory, or if the directory belongs to another user, who is not root. A
-// missing directory is fine, because it is created later.
+// checkOthers checks a directory that holds executables or their sources. It returns an error if every
+// user of this machine can write to the directory, or if the directory belongs to a user other than
+// this user and root. A missing directory is fine, because it is created later.
 func checkOthers(dir string) error {
 	fi, err := os.Stat(dir)
 	if err != nil {

@@ -30,10 +30,10 @@ func (e *NoReleaseError) Error() string {
 	return fmt.Sprintf("%s has no version %s that can be had (%.200s)", e.Module, e.Version, e.said)
 }
 
-// Releases lists the versions of a driver's library from the parameter "first" to the parameter "last", the
-// oldest first. The list includes these two. It leaves out retracted versions, and pre-releases other than
-// these two. The error is a [*NoReleaseError] if one of the two is not available. The parameter "last" may
-// be "latest".
+// Releases lists the versions of a driver's library from the parameter "first" to the parameter "last",
+// the oldest first. The list includes these two versions. It leaves out retracted versions. It also
+// leaves out pre-releases other than these two versions. The error is a [*NoReleaseError] if one of the
+// two versions is not available. The parameter "last" may be "latest".
 func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([]string, error) {
 	out, err := b.list(ctx, "-versions", k.Module)
 	if err != nil {
@@ -85,8 +85,8 @@ func (b *Builder) Released(ctx context.Context, k *Known, version string) (Relea
 	return Release{found.Version, found.Time.UTC().Format(time.DateOnly)}, nil
 }
 
-// neighbors returns up to two versions from a sorted list that does not contain the given version: the one
-// just before it, and the one just after it.
+// neighbors returns up to two versions from a sorted list that does not contain the given version: the
+// version just before it, and the version just after it.
 func neighbors(all []string, version string) []string {
 	i, _ := slices.BinarySearchFunc(all, version, semver.Compare)
 	return all[max(i-1, 0):min(i+1, len(all))]

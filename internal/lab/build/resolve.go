@@ -64,8 +64,8 @@ func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 	return ref, nil
 }
 
-// lookup runs, in dir, a go command that may need a network. The result "said" is the command's standard
-// error. If the command took longer than [lookupLimit], it is a message about that.
+// lookup runs, in dir, a go command that may need a network. The result "said" is the command's
+// standard error. If the command took longer than [lookupLimit], "said" is a message about that.
 func (b *Builder) lookup(ctx context.Context, dir string, args ...string) (out []byte, said string, err error) {
 	limited, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()

@@ -25,7 +25,7 @@ import (
 // toolchain holds everything about the Go toolchain that affects the executables it builds.
 type toolchain struct {
 	GOVERSION, GOOS, GOARCH, GOFLAGS, GOEXPERIMENT, GOFIPS140    string
-	GO386, GOAMD64, GOARM, GOARM64, GOMIPS64, GOPPC64, GORISCV64 string // only the one for GOARCH is not empty
+	GO386, GOAMD64, GOARM, GOARM64, GOMIPS64, GOPPC64, GORISCV64 string // only the variable for GOARCH is not empty
 	CGO_ENABLED                                                  string
 	compiler
 }
@@ -85,8 +85,8 @@ type caches struct {
 	used bool // GOCACHE was not empty when this program began
 }
 
-// newEnough returns an error if the Go toolchain is too old for the workers, and is set not to download a
-// newer one. It accepts unreleased versions of Go.
+// newEnough returns an error if the Go toolchain is too old for the workers, and its settings forbid
+// the download of a newer toolchain. It accepts unreleased versions of Go.
 func (b *Builder) newEnough(have string) error {
 	need := b.needsGo()
 	if need == "" || !version.IsValid(have) || version.Compare(have, "go"+need) >= 0 {
@@ -127,7 +127,7 @@ func (b *Builder) Tools(ctx context.Context) (goVersion, cc string, err error) {
 // because a workspace could change a driver's dependencies.
 func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = filepath.Join(b.Source.Root, "worker") // not in a parent directory: a go.mod there may be foreign
+	cmd.Dir = filepath.Join(b.Source.Root, "worker") // not in a parent directory, where a go.mod may be somebody else's
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if goos, goarch, ok := strings.Cut(b.Target, "/"); ok {
 		cmd.Env = append(cmd.Env, "GOOS="+goos, "GOARCH="+goarch)

@@ -96,13 +96,13 @@ func unpack(files []txtar.File, dir string) error {
 	}
 	err = os.Rename(tree, dir)
 	if _, there := os.Lstat(dir); there == nil {
-		return nil // dir is now complete: this process or, if the rename failed, another one has created it
+		return nil // dir is now complete: this process or, if the rename failed, another process has created it
 	}
 	return err
 }
 
-// difference returns the name of a file that only one of the lists has, or that has other data in one list
-// than in the other. It returns "" if the lists are equal.
+// difference returns the name of a file that only one of the lists has, or whose data differ between
+// the lists. It returns "" if the lists are equal.
 func difference(want, got []txtar.File) string {
 	missing := map[string]string{}
 	for _, f := range want {

@@ -243,11 +243,11 @@ func NamesExecutable(name string) bool {
 	return strings.ContainsAny(base, `/\`) || filepath.VolumeName(name) != ""
 }
 
-// Released reports whether a name means a driver of sqlite3perf in its pinned version or in another release.
-// It returns false for an executable, a checkout or a commit. So if Released returns true, the library's
-// authors have published the code that runs. Commits are excluded because hosting sites also serve commits of
-// forks under the original repository's name. The name may have options, but only those of the variants in
-// driver.json.
+// Released reports whether a name means a driver of sqlite3perf in its pinned version or in another
+// release. It returns false for an executable, a checkout or a commit. So if Released returns true, the
+// library's authors have published the code that runs. Commits are excluded because hosting sites also
+// serve commits of forks under the original repository's name. The name may have options, but only the
+// options of the variants in driver.json.
 func Released(name string, known []Known) bool {
 	base, which, opts := splitRef(name)
 	i := slices.IndexFunc(known, func(k Known) bool { return k.Name == base })

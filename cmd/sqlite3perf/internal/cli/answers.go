@@ -101,8 +101,8 @@ func (env *Environment) keep(ctx context.Context, storeFile string, answer keepe
 	return err
 }
 
-// ReadStore opens a store for reading only: the one that the user named or, if the parameter "file" is "",
-// the default store. It also returns the store's path.
+// ReadStore opens a store for reading only. The parameter "file" is the store that the user named. If
+// it is "", ReadStore opens the default store. It also returns the store's path.
 func ReadStore(ctx context.Context, file string) (st *store.Store, path string, err error) {
 	if path, err = StorePath(file); err == nil {
 		st, err = store.OpenReadOnly(ctx, path)
@@ -121,8 +121,8 @@ func MachineHere(dir string) result.Machine {
 	return m
 }
 
-// Analyzed returns a function that loads and analyzes runs from the store in storeFile or, if that is
-// "", from the default store.
+// Analyzed returns a function that loads and analyzes runs from the store in storeFile. If storeFile is
+// "", it uses the default store.
 func Analyzed(ctx context.Context, storeFile string) Loader {
 	return func(id int64) (*stats.Analysis, error) {
 		st, _, err := ReadStore(ctx, storeFile)

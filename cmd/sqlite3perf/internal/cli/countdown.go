@@ -79,8 +79,8 @@ func (c *countdown) built(name string, err error, now time.Time) {
 }
 
 // pace returns how long builds take, as a multiple of the expected time. If builds were faster than
-// expected and Go's build cache was not empty, pace returns 1: perhaps only their packages were in the
-// cache, and the next builds have to compile theirs.
+// expected and Go's build cache was not empty, pace returns 1: perhaps the cache contained the packages
+// of the workers built so far, but not the packages of the next workers.
 func (c *countdown) pace() float64 {
 	if c.expected == 0 || c.Built.Less && c.took < c.expected {
 		return 1
@@ -115,8 +115,8 @@ func (c *countdown) remaining(now time.Time) (left time.Duration, late bool) {
 // measures reports whether the user also waits for the measurement, not only for the workers to be built.
 func (c *countdown) measures() bool { return c.Measure > 0 || c.Longer }
 
-// before says what is left while the workers are built. The result "share" is the part of the time that is
-// over, from 0 to 1.
+// The method "before" says what is left while the workers are built. The result "share" is the part of
+// the time that is over, from 0 to 1.
 func (c *countdown) before(now time.Time) (text string, share float64) {
 	doing := "downloading"
 	switch {
@@ -129,8 +129,8 @@ func (c *countdown) before(now time.Time) (text string, share float64) {
 	return c.until(left, late, doing), c.share(now, left)
 }
 
-// during says what is left while trials run. The parameter "left" is the estimated time until the run's
-// end. It is 0 if there is no estimate yet, or if the run has ended.
+// The method "during" says what is left while trials run. The parameter "left" is the estimated time
+// until the run's end. It is 0 if there is no estimate yet, or if the run has ended.
 func (c *countdown) during(now time.Time, left time.Duration, ended bool, words string) (text string, share float64) {
 	if left > 0 || ended {
 		return fmt.Sprintf("about %s until %s: %s", coarsely(left), c.For, words), c.share(now, left)

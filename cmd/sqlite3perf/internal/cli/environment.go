@@ -81,9 +81,9 @@ const usualCalibration = 10 * time.Millisecond
 // only busy for a moment.
 const slowest = 4
 
-// Pace returns how long work takes on this machine, as a multiple of the time on the machine on
-// which typical times were measured. It uses the fastest of a few measurements, because other
-// processes may disturb one.
+// Pace returns how long work takes on this machine, as a multiple of the time on the machine on which
+// typical times were measured. It uses the fastest of a few measurements, because other processes may
+// disturb a measurement.
 func (env *Environment) Pace() float64 {
 	calibrate := env.Calibrate
 	if calibrate == nil {
@@ -305,7 +305,7 @@ func (env *Environment) ForHosts(names []string) []*Environment {
 				for _, c := range signals {
 					select {
 					case c <- s:
-					default: // the host has not read two earlier signals yet, so this one is dropped
+					default: // the host has not read two earlier signals yet, so this signal is dropped
 					}
 				}
 			}

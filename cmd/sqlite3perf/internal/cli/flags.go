@@ -169,8 +169,8 @@ func Positive(flag string, d time.Duration, example string) error {
 	return nil
 }
 
-// Seed returns the seed that the user gave or, if the parameter "given" is "", a random one. Random seeds
-// are below 2⁵³, so that JSON readers that store numbers as doubles keep them exact.
+// Seed returns the seed that the user gave. If the parameter "given" is "", it returns a random seed.
+// Random seeds are below 2⁵³, so that JSON readers that store numbers as doubles keep them exact.
 func Seed(given string) (uint64, error) {
 	if given == "" {
 		return rand.Uint64N(1 << 53), nil

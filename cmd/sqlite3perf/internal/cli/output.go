@@ -98,10 +98,10 @@ func (o *OutputOptions) CheckPlace() error {
 	return nil
 }
 
-// CheckFormat chooses the format: that of --format on the command line or, without it, that of the
-// file's extension. A format from the environment or a configuration file is used for standard
-// output and for files without an extension. CheckFormat returns an error if the format is not known. It
-// also checks the files of further -o.
+// CheckFormat chooses the format. If the user typed --format, it is this format. Otherwise the file's
+// extension decides. A format from the environment or a configuration file is used for standard output
+// and for files without an extension. CheckFormat returns an error if the format is not known. It also
+// checks the files of further -o.
 func (o *OutputOptions) CheckFormat() error {
 	if err := o.chooseFormat(); err != nil {
 		return err
@@ -143,8 +143,9 @@ func FormatOf(file string) string {
 	return ""
 }
 
-// Target returns the file to be written: o.File or, if that is a symbolic link, the file to which it leads.
-// The result "whole" is true if the file can be replaced. Devices and pipes can only be written to.
+// Target returns the file to be written, which is o.File. If o.File is a symbolic link, Target returns
+// the file to which the link leads. The result "whole" is true if the file can be replaced. Devices and
+// pipes can only be written to.
 func (o *OutputOptions) Target() (file string, whole bool) {
 	file = o.File
 	if f, err := filepath.EvalSymlinks(file); err == nil {

@@ -100,8 +100,9 @@ func (s Workshop) Worker(ctx context.Context, ref build.Ref, note func(string, .
 	return path, nil
 }
 
-// DatabasesDirectory returns the directory for databases: the one in --dir, which must exist, or
-// one in the user's cache directory. It creates nothing.
+// DatabasesDirectory returns the directory for databases. With --dir it is the given directory, which
+// must exist. Without --dir it is a directory in the user's cache directory. DatabasesDirectory creates
+// nothing.
 func DatabasesDirectory(given string) (string, error) {
 	if given == "" {
 		cache, err := os.UserCacheDir()

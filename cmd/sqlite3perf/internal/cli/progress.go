@@ -219,8 +219,8 @@ func (p *Progress) Planned(plan lab.Plan) {
 }
 
 // estimate shows the estimated time of the run. On a terminal the estimate is part of the progress bar.
-// Elsewhere estimate prints a line with the number of trials and the time, and at most one more line, if
-// the time changes by about half or more.
+// Otherwise, the method prints a line with the number of trials and the time. If the time changes by
+// about half or more, it prints one more line.
 func (p *Progress) estimate(plan lab.Plan, unless string) {
 	p.takes = plan.Takes
 	if p.bar != nil {

@@ -39,12 +39,12 @@ func watchSignals() *signals {
 			}
 			select {
 			case s.interrupts <- sig:
-			default: // two signals have not been read yet, so this one is dropped
+			default: // two signals have not been read yet, so this signal is dropped
 			}
 		}
 	}()
 	if os.Getenv(OwnedVariable) != "" {
-		os.Unsetenv(OwnedVariable) // the variable is not meant for processes that this one starts
+		os.Unsetenv(OwnedVariable) // the variable is not meant for processes that this process starts
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			early <- os.Interrupt
@@ -54,7 +54,7 @@ func watchSignals() *signals {
 	return s
 }
 
-// catch returns a channel that receives each later Ctrl-C. From then on, Ctrl-C no longer ends the
+// catch returns a channel that receives each later Ctrl-C. After this call, Ctrl-C no longer ends the
 // process.
 func (s *signals) catch() <-chan os.Signal {
 	// Under nohup, hangups stay ignored. Ctrl-C is caught even if a shell that started the command

@@ -87,7 +87,7 @@ func (c *conn) close() error {
 	return c.err(C.sqlite3_close(c.db))
 }
 
-// on runs f on the connection in the channel. It waits until the connection is free.
+// The method "on" runs f on the connection in the channel. It waits until the connection is free.
 func (h *hand) on(f func(*conn) error) error {
 	c := <-h.free
 	defer func() { h.free <- c }()

@@ -20,7 +20,7 @@ import (
 type Processes struct {
 	Dir   string        // directory on the measured file system; it also keeps the loaded databases
 	Limit time.Duration // time limit for one trial
-	Hint  string        // advice added to a trial's reason if its driver lacks a feature; "": none
+	Hint  string        // advice that is added to a trial's reason if its driver lacks a feature; "": none
 
 	Elsewhere string // advice in addition to making room if the disk of Dir is full; "": none
 

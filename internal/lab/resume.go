@@ -138,7 +138,8 @@ func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 }
 
 // afterRun returns the warnings that l.Noise gives after the run. l.Noise counts only the rounds that it has
-// observed. If the run was resumed, these numbers differ from the run's own, so afterRun replaces them.
+// observed. If the run was resumed, its warnings have other round numbers than the run, so afterRun replaces
+// these numbers.
 func (l *Laboratory) afterRun() []result.Warning {
 	list := l.Noise.AfterRun()
 	for i, w := range list {

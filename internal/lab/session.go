@@ -56,7 +56,7 @@ type session struct {
 	tables []Table // tables of the loaded database; Rows is -1 if not known
 
 	unread  string          // the schema or phase that ran since the worker last read back the settings; "": none
-	changed driver.Settings // settings that declared changes have set so far
+	changed driver.Settings // settings that have changed so far because the workload declares it, with their new values
 
 	shares // state of mixes in several processes
 
@@ -429,7 +429,7 @@ func (s *session) sample(said *protocol.Sample) error {
 		}
 		s.sliced(m, said.WallNS*m.Repeats)
 		if m.Slices == m.Repeats {
-			m.Slices = 0 // each slice was an execution
+			m.Slices = 0 // each slice was one execution of the query
 		}
 	case n > 1:
 		s.sliced(m, said.WallNS)
@@ -447,8 +447,8 @@ func (s *session) sample(said *protocol.Sample) error {
 }
 
 // judge adds the warnings in the parameter "doubts" to the trial. If there are faults, it fails the trial and
-// returns an error. The first fault is then the reason, and the messages of the other faults are the detail of
-// the reason.
+// returns an error. The first fault becomes the reason of the trial, and the messages of the other faults
+// become the detail of this reason.
 func (s *session) judge(doubts []result.Warning, faults []Fault) error {
 	s.trial.Warnings = append(s.trial.Warnings, doubts...)
 	if len(faults) == 0 {

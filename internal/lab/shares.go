@@ -221,8 +221,8 @@ func (s *session) partial(said *protocol.Sample) error {
 }
 
 // gathered returns the sample of a phase. For a mix in several processes, it combines the samples of all
-// processes. The result "apart" is then the time in ns between the first and the last process to begin, or
-// nil if the samples do not contain it.
+// processes. For such a mix, the result "apart" is the time in ns between the first and the last process to
+// begin. It is nil for other phases, and if the samples do not contain this time.
 func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.Sample, apart *int64, err error) {
 	n := s.want.Settings.Processes()
 	if p.Mix == nil || n < 2 {
@@ -346,7 +346,7 @@ func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 	return &sum, nil
 }
 
-// mergeWaits adds up two lists of waits. It leaves out a wait if only one of the lists has its kind.
+// mergeWaits adds up two lists of waits. It leaves out kinds of waits that only one of the lists has.
 func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
 	for _, w := range sum {
 		if i := slices.IndexFunc(more, func(m protocol.Wait) bool { return m.For == w.For }); i >= 0 {

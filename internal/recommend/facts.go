@@ -128,8 +128,8 @@ type Pair struct {
 	Time   stats.Summary `json:"time"` // time of the second candidate divided by the time of the first
 	Told   bool          `json:"told"` // the times of the two candidates differ significantly
 
-	// Further estimates after how many more rounds the difference will be significant, or certainly
-	// too small to matter. The value [stats.MaxRounds] means that number or more.
+	// Further estimates after how many more rounds the difference will be significant, or certainly too small
+	// to matter. If it is [stats.MaxRounds], at least so many rounds are needed.
 	Further int `json:"further_rounds,omitempty"`
 
 	Tail *stats.Summary `json:"tail,omitempty"` // ratio of the 99th percentiles, second to first; nil if no phase has percentiles

@@ -92,8 +92,8 @@ type Sample struct {
 	// SQLite waits within a call is not included.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
-	// Caches says how cold the page cache was when the phase began. It is nil unless the setting
-	// cold_caches is on.
+	// Caches says how cold the page cache was when the phase began. It is set only if the setting cold_caches
+	// is on. Otherwise it is nil.
 	Caches *protocol.Caches `json:"caches,omitempty"`
 
 	// Replayed says that the phase replays a recording. The next three fields count recorded

@@ -29,9 +29,9 @@ var stateOrder = []State{GateWrong, GateFailing, GateRegression, GateUnusable, G
 // Decision is the result of a gate for the candidate. The gate's report begins with it.
 type Decision string
 
-// The decisions. A candidate with Passed passes. A candidate with NotExcluded passes only if the
-// gate is not strict. Candidates with NotPassed or Failed do not pass. Failed means that a fault of
-// the candidate was found. Then [Gate.Shut] is true.
+// The decisions. A candidate with Passed passes. A candidate with NotExcluded passes only if the gate is not
+// strict. Candidates with NotPassed or Failed do not pass. Failed means that a fault of the candidate was
+// found, so [Gate.Shut] is true.
 const (
 	Failed      Decision = "Failed"
 	NotPassed   Decision = "Not passed"   // some cells could not be judged, or the measurement is incomplete

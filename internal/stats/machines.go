@@ -38,7 +38,7 @@ const (
 	Nowhere    Agreement = "nowhere"    // the verdicts of all runs are unclear
 )
 
-// OnMachines compares the verdicts of runs. A run that is nil has no verdicts.
+// OnMachines compares the verdicts of runs. A nil run has no verdicts.
 func OnMachines(runs []*Analysis) *Machines {
 	m := &Machines{Runs: runs}
 	for i, a := range runs {

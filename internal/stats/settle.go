@@ -40,9 +40,9 @@ func (f *Figure) Settled(precision float64) bool {
 	return ok && spread <= precision
 }
 
-// Further estimates how many more rounds are needed until the figure is settled. It assumes that
-// the interval shrinks with the square root of the number of rounds. [MaxRounds] means this many or
-// more.
+// Further estimates how many more rounds are needed until the figure is settled. It assumes that the interval
+// shrinks with the square root of the number of rounds. If the result is [MaxRounds], at least so many rounds
+// are needed.
 func (f *Figure) Further(precision float64) int {
 	spread, ok := f.Summary.Spread()
 	switch {

@@ -114,9 +114,9 @@ func drivers(list []*Outcome) string {
 	return strings.Join(names, " and ")
 }
 
-// another returns the name of a driver that, if added to the run, can show which driver is right.
-// It is the first of three drivers without common code that is not in the parameter "present", or
-// "another driver" if all three are.
+// another returns the name of a driver that, if added to the run, can show which driver is right. Three
+// drivers have no code in common. another returns the first of them that is missing in the parameter
+// "present". If none is missing, it returns "another driver".
 func another(present []string) string {
 	for _, name := range []string{"native", "modernc", "ncruces"} {
 		if !slices.ContainsFunc(present, func(p string) bool { return result.BaseDriver(p) == name }) {

@@ -156,9 +156,9 @@ func (c *comparison) measure(in *cells) report.Comparison {
 	return out
 }
 
-// failuresDiffer returns a message if the cells of a comparison seem to differ in their shares of
-// failed operations. Such cells did different work, so their times cannot be compared. Otherwise it
-// returns "".
+// failuresDiffer returns a message if the cells of a comparison seem to differ in their shares of failed
+// operations. If they do not seem to differ, it returns "". Cells with different shares did different work,
+// so their times cannot be compared.
 func (c *cells) failuresDiffer(list operand) string {
 	var first *stats.Cell
 	for _, q := range list {

@@ -204,7 +204,7 @@ type contended struct {
 	clients               int // largest number of clients in one process
 	processes             int
 	writes, reads, nested bool
-	own, mutex            bool // own: each client keeps its connection; mutex: the workload itself uses a mutex
+	own, mutex            bool // own: each client keeps its own connection; mutex: the workload itself uses a mutex
 	begins                bool // transactions begin with the library's own call, to which txlock applies
 
 	alone string // name of the phase of a replay if the plan has no mix; otherwise ""

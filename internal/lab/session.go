@@ -294,9 +294,9 @@ func (s *session) begin(name string) error {
 	return nil
 }
 
-// alternate lets other trials run until it is this trial's turn again. Then it tells the worker to proceed.
-// Meanwhile the worker is stopped, because its garbage collector and its other threads must run only during
-// its own turns.
+// alternate lets other trials run until it is this trial's turn again. Meanwhile the worker is stopped
+// (except the worker of a cluster), because its garbage collector and its other threads must run only during
+// its own turns. After that, alternate tells the worker to proceed.
 func (s *session) alternate(a *protocol.Response) error {
 	if s.turn == nil {
 		return s.broken("the worker answered %q: it was not asked to alternate", protocol.TypeWaiting)
@@ -321,8 +321,9 @@ func (s *session) alternate(a *protocol.Response) error {
 	return err
 }
 
-// yield stops the worker, lets other trials run until it is this trial's turn again, and resumes the worker.
-// The parameter "place" is as in [turn.yield]. yield returns how long the trial waited.
+// yield lets other trials run until it is this trial's turn again. Meanwhile the worker is stopped, except
+// the worker of a cluster. The parameter "place" is as in [turn.yield]. yield returns how long the trial
+// waited.
 func (s *session) yield(place int) (time.Duration, error) {
 	s.alarm.Pause()
 	stops := s.want.Info.Kind != driver.Cluster // nodes that were stopped would elect another leader

@@ -182,9 +182,9 @@ type Finding struct {
 	Limit float64 `json:"limit,omitempty"`
 }
 
-// The codes of findings, in [Finding].Code. Each comment says what Value is, if the finding has
-// one. A finding can also have the code of a warning about the machine, such as [WarningLoad]. Each
-// code is described in docs/doctor.md.
+// The codes of findings, in [Finding].Code. If a finding has a Value, the comment says what the value is. A
+// finding can also have the code of a warning about the machine, such as [WarningLoad]. Each code is
+// described in docs/doctor.md.
 const (
 	FindingNoise    = "noise"     // smallest difference that a run can show, as a share
 	FindingFailed   = "failed"    // the driver failed while noise was measured

@@ -118,9 +118,9 @@ func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	return max(total-t.N, 1)
 }
 
-// FromT reports whether corrections start from the p-value of the t test, because there are too
-// few rounds to correct the p-value of the signed-rank test. A significant result then also
-// requires that the signed-rank test agrees.
+// FromT reports whether corrections start from the p-value of the t test, because there are too few rounds to
+// correct the p-value of the signed-rank test. In that case, a significant result also requires that the
+// signed-rank test agrees.
 func (t Test) FromT() bool { return !t.alone && t.N < rankRounds }
 
 // Sign returns -1 if the first set tends to be less than the second, 1 if it tends to be

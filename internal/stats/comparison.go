@@ -388,9 +388,9 @@ func (x *Compared) known() bool {
 	return x.Metric == Time || known(x.First) && known(x.Second)
 }
 
-// Points returns each side's values of x.Metric by round. For [Time] they are seconds or, if the
-// sides' numbers of operations differ, seconds per operation; x.PerOp is set accordingly. For other
-// metrics their unit is the Unit in [result.Metrics].
+// Points returns each side's values of x.Metric by round. For [Time] they are seconds or, if the sides'
+// numbers of operations differ, seconds per operation; x.PerOp is set accordingly. For any other metric, the
+// unit is in its entry of [result.Metrics].
 func (x *Compared) Points() (first, second []Point) {
 	if x.Metric != Time {
 		return x.First.points(x.Metric.of), x.Second.points(x.Metric.of)
@@ -455,10 +455,10 @@ func holm(family []*float64, pairs int) {
 	}
 }
 
-// mean returns the geometric mean of the ratios of all cells, over the rounds that all cells have.
-// It returns nil if there is no such round. The function "confidence" returns the confidence of the
-// interval for a number of rounds. If settled cells were not measured any more, only the rounds
-// before the first cell was settled count.
+// mean returns the geometric mean of the ratios of all cells, over the rounds that all cells have. It returns
+// nil if there is no such round. The function "confidence" returns the confidence of the interval for a
+// number of rounds. A run may stop measuring cells that are settled. In such a run, mean uses only the rounds
+// before the first cell was settled.
 func mean(cells []*Compared, confidence func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

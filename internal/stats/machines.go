@@ -7,9 +7,9 @@ import "slices"
 type Machines struct {
 	Runs []*Analysis
 
-	// Pairs has the pairs of drivers that at least two runs compare in the same table. Pairs with
-	// the floor are left out. If the runs were made to compare two sides, each cell is one pair:
-	// the two sides.
+	// Pairs has the pairs of drivers that at least two runs compare in the same table. Pairs with the floor,
+	// the driver that ratios are relative to, are left out. If the runs were made to compare two sides, each
+	// cell is one pair: the two sides.
 	Pairs []MachinesPair
 }
 

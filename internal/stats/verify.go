@@ -9,10 +9,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// verifyChecksums compares the checksums of the values that the cases read. All drivers did the
-// same work, so their checksums must agree. A checksum that more than half of the drivers have is
-// assumed to be right, and cases with another one get the status [result.Wrong]. If there is no
-// such checksum, all cases get this status, because nobody can know which driver is at fault.
+// verifyChecksums compares the checksums of the values that the cases read. All drivers did the same work, so
+// their checksums must agree. A checksum that more than half of the drivers have is assumed to be right, and
+// cases with another checksum get the status [result.Wrong]. If there is no such checksum, all cases get this
+// status, because nobody can know which driver is at fault.
 func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
@@ -40,9 +40,9 @@ func (g *Group) verifyChecksums() {
 	}
 }
 
-// checksums returns the distinct checksums of a phase. If a checksum is malformed, it returns only
-// that checksum, as the result "bad". The checksums include those of trials that were measured
-// again, although these trials do not count otherwise.
+// checksums returns the distinct checksums of a phase. If a checksum is malformed, it returns only that
+// checksum, as the result "bad". This includes the checksums of trials that do not count because their cases
+// were measured again.
 func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	for _, s := range o.measured(phase, true) {
 		switch {

@@ -11,11 +11,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// MinRounds is the smallest number of rounds. With fewer samples, a median has no 95 % confidence interval.
+// MinRounds is the smallest number of rounds. With fewer rounds, a median has too few samples for a 95 %
+// confidence interval.
 const MinRounds = 6
 
-// MaxRounds is the largest number of rounds that a user may ask for. It is more than any
-// machine does in a month, and few enough to count and store.
+// MaxRounds is the largest number of rounds that a user may ask for. No machine completes more rounds in a
+// month, and so many rounds can still be counted and stored.
 const MaxRounds = 1_000_000
 
 // Executor runs one trial of each of several cases. The trials take turns if possible.

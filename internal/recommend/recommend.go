@@ -32,7 +32,7 @@ const (
 type Advice struct {
 	Verdict  Verdict     `json:"verdict"`
 	Take     string      `json:"take,omitempty"`  // the recommended candidate, if Verdict is Take or Conditional
-	Among    []string    `json:"among,omitempty"` // the candidates left, if Verdict is Undecided
+	Among    []string    `json:"among,omitempty"` // the candidates between which the facts do not decide, if Verdict is Undecided
 	Because  []Reason    `json:"because,omitempty"`
 	Rejected []Rejection `json:"rejected,omitempty"`
 	Overturn []Overturn  `json:"overturn,omitempty"`

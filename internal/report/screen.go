@@ -174,8 +174,8 @@ func (r *Ranking) withRatio() (rows []int) {
 	return rows
 }
 
-// bars draws the rows of a ranking as bars. If there is not enough room, it draws fewer rows, and
-// finally it shows the document in the parameter "instead", unless that is nil.
+// bars draws the rows of a ranking as bars. If there is not enough room, it draws fewer rows, and finally it
+// shows the document in the parameter "instead", if that is not nil.
 func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	of := fmt.Sprintf("time over %s", document.Counted(int64(r.Tables), "cell"))
 	if r.Table != nil {

@@ -137,7 +137,7 @@ type NoisePhase struct {
 	Least float64 `json:"least"` // the shortest time, divided by the median
 	Most  float64 `json:"most"`  // the longest time, divided by the median
 
-	Ratios []float64 `json:"ratios"`           // time of one case divided by that of the other, for each round
+	Ratios []float64 `json:"ratios"`           // for each round: time of the first of the two equal cases divided by the time of the second
 	Half   float64   `json:"half_of_ratios"`   // in half of the rounds, the times of the two cases differ by at least this share
 	Widest float64   `json:"widest_of_ratios"` // the greatest share by which the two cases differ in a round
 

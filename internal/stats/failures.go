@@ -70,8 +70,8 @@ func within(a, b []Point) (list []float64) {
 	return list
 }
 
-// flipSteps is the number of steps into which [exceeds] divides the sum of the absolute
-// differences. It computes the distribution of sums in these steps.
+// flipSteps is the number of steps into which [exceeds] divides the sum of the absolute differences.
+// [exceeds] computes the distribution of sums in these steps.
 const flipSteps = 4096
 
 // exceeds returns the p-value of the test that the mean of differences d is above a value. The
@@ -282,7 +282,7 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 // Failing compares the shares of failed operations of the two sides of a cell.
 type Failing struct {
 	First, Second float64 // shares of failed operations, from 0 to 1, over all trials
-	P             float64 // p-value of the test that the shares differ by more than [FailureMargin], corrected for the number of looks (see [Look])
+	P             float64 // p-value of the test whether the shares differ by more than [FailureMargin], corrected for looks (see [Look])
 	Adjusted      float64 // P, also corrected for the number of cells
 
 	test  Test

@@ -157,8 +157,9 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 	}
 }
 
-// summaryOpen returns the IDs of the cases in the summary whose driver's ratio is not within
-// ±precision. If there are any, it also returns the IDs of the base's cases.
+// summaryOpen returns the IDs of the cases in the summary whose driver's ratio is not within ±precision. If
+// there are such cases, it also returns the IDs of the cases of the base, the driver that ratios are relative
+// to.
 func (a *Analysis) summaryOpen(precision float64) (ids []int) {
 	o := a.summary()
 	if len(o.Tables) < 2 {

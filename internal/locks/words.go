@@ -30,8 +30,8 @@ type JSONLocks struct {
 	Mixes   []*LockedMix `json:"mixes"`
 }
 
-// LocksAnswer says in a few sentences whether operations failed because of locks, and which change
-// ends these errors. It has such sentences for each mix.
+// LocksAnswer says in a few sentences whether operations failed because of locks, and which change ends these
+// errors. It does so for each mix.
 func LocksAnswer(l *Locks) string {
 	var words []string
 	for _, m := range l.Mixes {

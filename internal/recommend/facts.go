@@ -152,8 +152,8 @@ type Lead struct {
 	Ratio stats.Summary   `json:"ratio"` // time of the second-fastest candidate divided by the time of the candidate Name
 }
 
-// FactsOf gathers the facts about the drivers of a run. It leaves out the driver a.Floor, which is only
-// measured for comparison, if there are other drivers. The keys of the map "footprints" are names of drivers.
+// FactsOf gathers the facts about the drivers of a run. If there are other drivers, it leaves out the driver
+// a.Floor, which is only measured for comparison. The keys of the map "footprints" are names of drivers.
 func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts {
 	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: conditions.UseOf(a)}
 	outcomes := map[string][]*stats.Outcome{}

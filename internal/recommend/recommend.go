@@ -32,7 +32,7 @@ const (
 type Advice struct {
 	Verdict  Verdict     `json:"verdict"`
 	Take     string      `json:"take,omitempty"`  // the recommended candidate, if Verdict is Take or Conditional
-	Among    []string    `json:"among,omitempty"` // the candidates between which the facts do not decide, if Verdict is Undecided
+	Among    []string    `json:"among,omitempty"` // the candidates between which the facts do not decide; only if Verdict is Undecided
 	Because  []Reason    `json:"because,omitempty"`
 	Rejected []Rejection `json:"rejected,omitempty"`
 	Overturn []Overturn  `json:"overturn,omitempty"`
@@ -69,7 +69,7 @@ type Reason struct {
 	Of        string         `json:"of"`
 	Advantage Advantage      `json:"advantage"`
 	Over      string         `json:"over,omitempty"`
-	Ratio     *stats.Summary `json:"ratio,omitempty"` // time or tail latency of the candidate Over, divided by that of the candidate Of
+	Ratio     *stats.Summary `json:"ratio,omitempty"` // time or tail latency of the candidate Over, divided by the same figure of the candidate Of
 	Own       int64          `json:"own,omitempty"`   // memory or size of Of, in bytes
 	Others    int64          `json:"others,omitempty"`
 }

@@ -476,8 +476,8 @@ func valuesOf(name string) string {
 	return strings.Join(words, " ")
 }
 
-// shownVersion returns a row's version. It returns "" for the floor, which nobody would take, and if
-// the row's name contains the version or names settings.
+// shownVersion returns a row's version. It returns "" if the row's name contains the version or names
+// settings. It also returns "" for the floor (plain C), which nobody would take.
 func (row *Row) shownVersion() string {
 	if row.Floor || strings.ContainsAny(row.Name, "@= ") {
 		return ""

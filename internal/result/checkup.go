@@ -43,8 +43,8 @@ type Checkup struct {
 	OnBattery   *bool    `json:"on_battery,omitempty"`                   // true if the machine runs without mains power
 	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // share of the CPUs' working time that the hypervisor gave to other machines while noise was measured
 
-	// Unrecordable says that file operations of drivers can't be recorded, as the command `sqlite3perf crash`
-	// does.
+	// Unrecordable says that the file operations of drivers can't be recorded. The command `sqlite3perf
+	// crash` needs such recordings.
 	Unrecordable bool `json:"unrecordable,omitempty"`
 
 	// The next four fields were read before anything was measured. Load is the load average of the
@@ -137,7 +137,7 @@ type NoisePhase struct {
 	Least float64 `json:"least"` // the shortest time, divided by the median
 	Most  float64 `json:"most"`  // the longest time, divided by the median
 
-	Ratios []float64 `json:"ratios"`           // for each round: time of the first of the two equal cases divided by the time of the second
+	Ratios []float64 `json:"ratios"`           // for each round: time of the first case divided by the time of the second
 	Half   float64   `json:"half_of_ratios"`   // in half of the rounds, the times of the two cases differ by at least this share
 	Widest float64   `json:"widest_of_ratios"` // the greatest share by which the two cases differ in a round
 

@@ -54,8 +54,8 @@ const ApartShare = 0.01
 // of the database stays in the cache, the trial has a [WarningCached].
 const CachedShare = 0.01
 
-// RobbedShare is a share of a trial's duration. If other processes or machines took more CPU time
-// than this from a trial, the field [Trial].Robbed is true.
+// RobbedShare is a share of a trial's duration. If other processes or machines took more CPU time from a
+// trial than this share of its duration, the field [Trial].Robbed is true.
 const RobbedShare = 0.05
 
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.

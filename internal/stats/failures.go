@@ -282,7 +282,7 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 // Failing compares the shares of failed operations of the two sides of a cell.
 type Failing struct {
 	First, Second float64 // shares of failed operations, from 0 to 1, over all trials
-	P             float64 // p-value of the test whether the shares differ by more than [FailureMargin], corrected for looks (see [Look])
+	P             float64 // p-value of the test whether the shares differ by more than [FailureMargin], corrected for looks
 	Adjusted      float64 // P, also corrected for the number of cells
 
 	test  Test

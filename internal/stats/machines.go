@@ -34,7 +34,7 @@ type Agreement string
 const (
 	Everywhere Agreement = "everywhere" // all runs say slower, or all say faster, or all say that the sides take the same time
 	Reversed   Agreement = "reversed"   // some runs say slower, others faster
-	Partly     Agreement = "partly"     // any other mix, such as slower on some and unclear on others
+	Partly     Agreement = "partly"     // any other combination, such as slower on some machines and unclear on others
 	Nowhere    Agreement = "nowhere"    // the verdicts of all runs are unclear
 )
 

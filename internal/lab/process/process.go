@@ -25,8 +25,8 @@ import (
 // ExitGrace is how long a worker may take to exit after its last answer.
 const ExitGrace = 10 * time.Second
 
-// leaveGrace is how long a worker may take, after its input is closed, to remove data that is not in files of
-// its own, for example a database on a server.
+// leaveGrace is how long a worker may take, after its input is closed, to remove data that it keeps outside
+// its own files, for example a database on a server.
 const leaveGrace = 15 * time.Second
 
 // MaxLine is the limit in bytes for one answer of a worker.

@@ -150,8 +150,8 @@ func SamplesOf(run *result.Run) (n int) {
 // first part.
 const mostHeadline = 90
 
-// Headline divides an answer into a short headline and the rest. The rest begins with a capital letter. If
-// its first word is one of the given names, such as the name of a driver, the word is not changed.
+// Headline divides an answer into a short headline and the rest. The rest begins with a capital letter. But
+// if its first word is one of the given names, such as the name of a driver, the word is not changed.
 func Headline(text string, names []string) (head, rest string) {
 	head = text
 	for _, end := range []string{". ", "; ", ": "} {

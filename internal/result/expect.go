@@ -14,7 +14,7 @@ type Expectation struct {
 	Phase   string  `json:"phase"`
 	Figure  string  `json:"figure"`             // one of [ExpectedFigures]
 	Bound   float64 `json:"bound"`              // in seconds, bytes, operations per second, as a share, or a number
-	AtLeast bool    `json:"at_least,omitempty"` // the figure must be at least Bound; false: at most Bound
+	AtLeast bool    `json:"at_least,omitempty"` // true: the figure must be at least Bound; false: at most Bound
 }
 
 // The figures for which a workload file can state a bound, in addition to the [Metrics].

@@ -40,9 +40,9 @@ func (g *Group) verifyChecksums() {
 	}
 }
 
-// checksums returns the distinct checksums of a phase. If a checksum is malformed, it returns only that
-// checksum, as the result "bad". This includes the checksums of trials that do not count because their cases
-// were measured again.
+// checksums returns the distinct checksums of a phase. This includes the checksums of trials that do not
+// count because their cases were measured again. If a checksum is malformed, checksums returns only that
+// checksum, as the result "bad".
 func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	for _, s := range o.measured(phase, true) {
 		switch {

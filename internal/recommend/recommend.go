@@ -59,7 +59,7 @@ const (
 	ShorterTail Advantage = "shorter-tail"
 	LessMemory  Advantage = "less-memory"
 	Smaller     Advantage = "smaller"      // the candidate's binary is smaller
-	WithoutC    Advantage = "without-c"    // building it needs no C compiler
+	WithoutC    Advantage = "without-c"    // building the candidate needs no C compiler
 	DatabaseSQL Advantage = "database-sql" // the driver is used through database/sql
 	FewerRisks  Advantage = "fewer-risks"  // no known defect of this candidate may do harm here, but a defect of the other candidate may
 )

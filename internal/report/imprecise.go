@@ -20,7 +20,7 @@ type imprecise struct {
 	precision float64
 	all       int            // number of figures of the run
 	ratios    bool           // true: the figures are ratios; false: they are medians
-	to        string         // such as " to plain C", if all ratios have the same base; otherwise ""
+	to        string         // what all ratios are relative to, such as " to plain C"; "" if their bases differ or the figures are medians
 	open      []stats.Figure // the imprecise figures: first those without an interval, then the others, the widest first
 	direction []string       // for each figure in open, what [directionOf] returns
 }

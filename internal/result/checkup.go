@@ -173,7 +173,7 @@ const (
 // Finding is something about a machine that makes the figures measured on it doubtful, or
 // limits what they mean.
 type Finding struct {
-	Code    string  `json:"code"` // such as [WarningLoad] or [FindingMemory]
+	Code    string  `json:"code"` // kind of finding, such as [WarningLoad] or [FindingMemory]
 	Fitness Fitness `json:"fitness"`
 
 	// Value is the measured value, and Limit the value that it was compared with. Their unit

@@ -13,7 +13,7 @@ import (
 type Expectation struct {
 	Phase   string  `json:"phase"`
 	Figure  string  `json:"figure"`             // one of [ExpectedFigures]
-	Bound   float64 `json:"bound"`              // in seconds, bytes, operations per second, as a share, or a number
+	Bound   float64 `json:"bound"`              // the bound, in the unit of the figure: seconds, bytes, operations per second, a share, or a number
 	AtLeast bool    `json:"at_least,omitempty"` // true: the figure must be at least Bound; false: at most Bound
 }
 

@@ -309,7 +309,7 @@ func (c *CPU) LostNS() int64 {
 
 // Warning describes something that makes the figures of a run, a case or a trial doubtful.
 type Warning struct {
-	Code    string `json:"code"` // such as [WarningLoad]
+	Code    string `json:"code"` // kind of warning, such as [WarningLoad]
 	Message string `json:"message"`
 	Case    int    `json:"case,omitempty"`  // ID of the case; 0 for the whole run
 	Phase   string `json:"phase,omitempty"` // name of the phase; "" for all phases

@@ -16,7 +16,7 @@ import (
 func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
-		var sums []string // in order of first appearance
+		var sums []string // the distinct checksums, in the order of their first appearance
 		for _, o := range slices.Concat(g.Outcomes, g.shared) {
 			if o.Status != result.OK && o.Status != NotMeasured { // a case that is NotMeasured may have a checksum, from a trial that does not count
 				continue

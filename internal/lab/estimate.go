@@ -118,9 +118,9 @@ func (c *Case) Lasts() (sum time.Duration) {
 	return sum
 }
 
-// Beginning returns a copy of the case for a shorter trial. In the copy, a replay without a speed has only the
-// first events of its recording; the parameter "events" says how many. Beginning also returns the total number
-// of events of these recordings.
+// Beginning returns a copy of the case for a shorter trial. In the copy, a replay that does not keep to a
+// given speed has only the first events of its recording. The parameter "events" says how many. The result
+// "whole" is the number of events that the shortened replays have in the original case.
 func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	next := *c
 	if c.Plan == nil {

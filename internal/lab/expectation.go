@@ -6,9 +6,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Expectation has the counts and results of a phase that the lab can compute from the plan and the generators.
-// If a phase has other counts or results, its trial fails. The lab cannot compute all results. For the rest,
-// package stats checks that all drivers have the same results.
+// Expectation has the counts and results of a phase that the lab can compute from the plan and the generated
+// data. If a phase has other counts or results, its trial fails. For results that the lab cannot compute,
+// package stats checks that they are the same for all drivers.
 type Expectation struct {
 	Operations int64   // number of operations; -1: not known
 	Executions []int64 // number of executions of each operation of a mix; nil: not known
@@ -116,8 +116,9 @@ func expectedOfQuery(gen *plan.Gen, p *plan.Plan, q *plan.Query, tell func(done,
 	return e, nil
 }
 
-// executions counts how often each operation of a mix with a fixed count is chosen. The generator's seed
-// determines these choices. executions returns nil if the count exceeds maxChosen.
+// executions counts how often each operation of a mix with a fixed count is chosen. The seed of the
+// generator, in the parameter "gen", determines these choices. executions returns nil if the count exceeds
+// maxChosen.
 func executions(gen *plan.Gen, p *plan.Phase) []int64 {
 	if p.Mix.Count > maxChosen {
 		return nil

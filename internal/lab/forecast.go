@@ -78,8 +78,8 @@ func (f *Forecast) tries(c *Case) bool {
 	return c.Unavailable == nil && f.Try != nil && (f.All || events >= longReplay)
 }
 
-// measure runs a trial of a case to estimate its time. It runs a second trial unless the case replays a long
-// recording, because the first trial may also load the database.
+// measure runs a trial of a case to estimate its time. The first trial may also load the database, so measure
+// runs a second one. It runs only one trial if the trial failed or if the case replays a long recording.
 func (f *Forecast) measure(ctx context.Context, c *Case, key string) error {
 	cut, events := c.Beginning(triedEvents)
 	long := events >= longReplay

@@ -347,7 +347,7 @@ func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 			return err
 		}
 		if t.Status != result.OK {
-			return nil // the case's trial will fail with the same reason
+			return nil // no error here: the case's trial will fail for the same reason, and report it
 		}
 		if p.ceilings == nil {
 			p.ceilings = map[int]ceiling{}

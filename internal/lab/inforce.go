@@ -74,8 +74,8 @@ func (s *session) settings(a *protocol.Response) error {
 	return s.failed(result.Refused, protocol.CodeSetting, "%s, on %s, after %s of %s: %s", strings.Join(words, "; "), which(bad, n), after, s.want.Workload, remedy(first, len(bad) == n, declares))
 }
 
-// declared records the changes of settings that the workload declares for the schema (phase
-// "") or the current phase. It reports whether a workload can declare changes there.
+// declared records the changes of settings that the workload declares for the schema (phase "") or the
+// current phase. It reports whether a workload can declare changes for this schema or phase.
 func (s *session) declared(phase string) bool {
 	switch {
 	case phase == "":

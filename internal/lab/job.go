@@ -108,7 +108,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 
 // hearJob reads a worker's answers to a request, up to the last answer. The parameter "begin" is the time at
 // which the request was sent. If the worker ends without a last answer, hearJob returns nil without an error,
-// because the worker's exit status says more.
+// because the worker's exit status says more about the cause.
 func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.JobResult, error) {
 	unusable := func(format string, args ...any) error {
 		return &JobError{protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}}

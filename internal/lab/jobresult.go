@@ -260,9 +260,9 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 	}
 }
 
-// latency recomputes a summary of latencies from its histogram, and replaces the summary. It adds a fault
-// unless the histogram holds as many latencies as the parameter "want" says. The parameter "why" explains, for
-// the message, why this number is wanted.
+// latency recomputes a summary of latencies from its histogram, and replaces the summary. The parameter
+// "want" says how many latencies the histogram must hold. If it holds another number, latency adds a fault.
+// The parameter "why" explains, for the message, why this number is wanted.
 func (c *jobCheck) latency(key string, given *latency.Summary, want int64, why string) {
 	h := c.histogram(key+".histogram", given.Histogram)
 	if h == nil {

@@ -149,9 +149,9 @@ func loadedTables(c *Case, n int) []Table {
 	return list
 }
 
-// loaded returns the database with which the case's trials begin. If they begin with a database, the first
-// call for a case runs a process that creates it. If that process fails, loaded returns a failed trial, which
-// then counts as the case's trial.
+// loaded returns the database with which the case's trials begin. If the database must be created for the
+// case, the first call runs a process that creates it. If that process fails, loaded returns a failed trial,
+// which counts as the case's trial.
 func (p *Processes) loaded(ctx context.Context, c *Case, seed uint64) (*loaded, *result.Trial, error) {
 	if l := p.begins[c]; l != nil {
 		return l, nil, nil

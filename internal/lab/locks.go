@@ -92,9 +92,10 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	return all, nil
 }
 
-// withToday sets the field Today of the cases in the parameter "grid" that have the workload's own settings. If
-// such a case is missing for a driver, withToday adds it at the front. It returns all these cases. If the user
-// gave several values for a setting, the workload's own value is used. m has only one workload.
+// withToday sets the field Today of the cases in the parameter "grid" that have the workload's own settings.
+// If such a case is missing for a driver, withToday adds it at the front. It returns the cases in "grid" and
+// the added ones. If the user gave several values for a setting, the workload's own value is used. m has only
+// one workload.
 func (m *Matrix) withToday(grid []*Case, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}
@@ -203,7 +204,7 @@ type contended struct {
 	clients               int // largest number of clients in one process
 	processes             int
 	writes, reads, nested bool
-	own, mutex            bool // own: each client keeps its connection; mutex: the workload itself uses a mutex
+	own, mutex            bool // own: each client keeps its own connection; mutex: the workload itself uses a mutex
 	begins                bool // transactions begin with the library's own call, to which txlock applies
 
 	alone string // name of the phase of a replay if the plan has no mix; otherwise ""
@@ -249,8 +250,8 @@ func (c contended) in(processes int) contended {
 	return c
 }
 
-// ways returns the settings for each way of sharing connections. With one connection in one
-// process no client waits for a lock, so txlock and busy_timeout are then not varied.
+// ways returns the settings for each way of sharing connections. It does not vary txlock and busy_timeout for
+// one connection in one process, because no client waits for a lock there.
 func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]string {
 	way := func(settings driver.Settings, all bool) map[string][]string {
 		m := map[string][]string{}

@@ -113,7 +113,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					has := m.has(ref, set)
 					key := fmt.Sprint(ref.Name, " ", has)
 					if planned[key] {
-						continue // such a case differs only in settings that do not apply to this driver
+						continue // another case of the driver differs from this one only in settings that do not apply to the driver
 					}
 					planned[key] = true
 					c, err := m.caseOf(w, d, set, has, at, back)

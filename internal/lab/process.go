@@ -20,9 +20,9 @@ import (
 type Processes struct {
 	Dir   string        // directory on the measured file system; it also keeps the loaded databases
 	Limit time.Duration // time limit for one trial
-	Hint  string        // advice added to a trial's reason if its driver lacks a feature; "": none
+	Hint  string        // advice that is added to a trial's reason if its driver lacks a feature; "": none
 
-	Elsewhere string // advice in addition to making room if the disk of Dir is full; "": none
+	Elsewhere string // advice if the disk of Dir is full, in addition to the advice to make room; "": none
 
 	// Hooks, if not nil, run around each trial. The trials then take no turns, so that nothing else is
 	// measured between a hook and its trial.

@@ -179,8 +179,8 @@ type Profiler struct {
 	Warnings []result.Warning
 }
 
-// EnoughSamples is the number of samples after which a case has no further trials. The 95 % confidence
-// interval of a fraction of the samples is then within 5 percentage points on either side.
+// EnoughSamples is the number of samples after which a case has no further trials. With so many samples, the
+// 95 % confidence interval of any fraction of the samples extends at most 5 percentage points to either side.
 const EnoughSamples = 500
 
 // Profiled is the profile of a case.

@@ -108,8 +108,8 @@ func (l *Laboratory) lostFrom(c *Case) (first int) {
 }
 
 // catchUp runs trials that are missing in the complete rounds of a resumed run: a case failed before the run
-// was resumed, and its failed trials no longer count. catchUp returns the reason if the run ends, or "" if it
-// continues.
+// was resumed, and its failed trials no longer count. catchUp returns the reason why the run ends, or "" if
+// the run continues.
 func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err error) {
 	for round := 1; round <= done; round++ {
 		lost := slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool {
@@ -138,7 +138,8 @@ func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 }
 
 // afterRun returns the warnings that l.Noise gives after the run. l.Noise counts only the rounds that it has
-// observed. If the run was resumed, these numbers differ from the run's own, so afterRun replaces them.
+// observed. If the run was resumed, its warnings have other round numbers than the run, so afterRun replaces
+// these numbers.
 func (l *Laboratory) afterRun() []result.Warning {
 	list := l.Noise.AfterRun()
 	for i, w := range list {

@@ -11,11 +11,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// MinRounds is the smallest number of rounds. With fewer samples, a median has no 95 % confidence interval.
+// MinRounds is the smallest number of rounds. With fewer rounds, a median has too few samples for a 95 %
+// confidence interval.
 const MinRounds = 6
 
-// MaxRounds is the largest number of rounds that a user may ask for. It is more than any
-// machine does in a month, and few enough to count and store.
+// MaxRounds is the largest number of rounds that a user may ask for. No machine completes more rounds in a
+// month, and so many rounds can still be counted and stored.
 const MaxRounds = 1_000_000
 
 // Executor runs one trial of each of several cases. The trials take turns if possible.
@@ -43,10 +44,10 @@ type Noise interface {
 
 // Progress is notified of the plan of a run, and of the end of each trial.
 type Progress interface {
-	// Planned is called before the first trial, and again when the time of trials can be estimated. That
-	// needs two complete rounds, because the first round takes longer, and a twentieth of the run, because
-	// few trials say little. Later, Planned is called whenever the plan differs by more than a tenth from the
-	// plan passed last.
+	// Planned is called before the first trial, and again when the time of trials can be estimated. The
+	// estimate needs two complete rounds and a twentieth of the run: the first round takes longer than later
+	// ones, and few trials say little. Later, Planned is called whenever the plan differs by more than a
+	// tenth from the plan passed last.
 	Planned(p Plan)
 
 	// Trial is called after each trial. The parameter "left" is the estimated remaining time. It is 0 until the
@@ -95,7 +96,8 @@ type Laboratory struct {
 }
 
 // Measure runs rounds until the schedule is fulfilled, and completes l.Run. It returns an error only if the
-// lab itself could not continue. The results so far are then in l.Run, and the Recorder has stored them.
+// lab itself could not continue. If there is an error, the results so far are in l.Run, and the Recorder has
+// stored them.
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
 	l.took, l.failed, l.settled = map[int][]time.Duration{}, map[int]bool{}, nil
@@ -192,7 +194,7 @@ func (l *Laboratory) active() []*Case {
 }
 
 // round runs every active case once. If other processes took CPU time from a case's trial, the case runs once
-// more. It returns the reason if the run ends, or "" if it continues.
+// more. It returns the reason why the run ends, or "" if the run continues.
 func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
 	active := l.active()
 	if len(active) == 0 {
@@ -241,7 +243,7 @@ func together(order []*Case, by *result.Compares) (groups [][]*Case) {
 }
 
 // trialsOf runs groups of cases in a round. If other processes took CPU time from a group's trials, the group
-// runs once more. trialsOf returns the reason if the run ends, or "" if it continues.
+// runs once more. trialsOf returns the reason why the run ends, or "" if the run continues.
 func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, err error) {
 	l.Noise.BeforeRound(round)
 	l.rounds = append(l.rounds, round)
@@ -298,9 +300,9 @@ func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) 
 	return "", nil
 }
 
-// shuffled returns the order of a round: the workloads in random order, and each workload's
-// cases in random order. Cases to compare thus run within seconds of each other, so a
-// machine that is slow for some seconds slows them alike.
+// shuffled returns the order of a round: the workloads in random order, and each workload's cases in random
+// order. So cases that are compared run within seconds of each other. A machine that is slow for some seconds
+// slows all of them down.
 func shuffled(cases []*Case, seed uint64, round int) []*Case {
 	// Each round has its own random generator, so its order does not depend on the number of
 	// earlier trials.
@@ -330,7 +332,8 @@ func closed(c <-chan struct{}) bool {
 }
 
 // verdict is called after a complete round. It first asks Schedule.Settled which cases need no further
-// trials. Then it decides whether the run ends. It returns the reason, or "" if the run continues.
+// trials. Then it decides whether the run ends. It returns the reason why the run ends, or "" if the run
+// continues.
 func (l *Laboratory) verdict(round int) string {
 	if l.Schedule.Settled != nil {
 		if ids, judged := l.Schedule.Settled(l.Run, round); judged {

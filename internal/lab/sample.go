@@ -282,7 +282,7 @@ func (c *sampleCheck) errorList(key string, list []protocol.ErrorCount) (sum int
 	return sum
 }
 
-// rows checks the number of rows against the generators and the plan.
+// rows checks the number of rows against the number that follows from the plan and the generated data.
 func (c *sampleCheck) rows() {
 	got, want := c.said.Rows, c.want.Rows
 	if m := c.phase.Mix; m != nil {

@@ -56,7 +56,7 @@ type session struct {
 	tables []Table // tables of the loaded database; Rows is -1 if not known
 
 	unread  string          // the schema or phase that ran since the worker last read back the settings; "": none
-	changed driver.Settings // settings that declared changes have set so far
+	changed driver.Settings // settings that have changed so far because the workload declares it, with their new values
 
 	shares // state of mixes in several processes
 
@@ -294,9 +294,9 @@ func (s *session) begin(name string) error {
 	return nil
 }
 
-// alternate lets other trials run until it is this trial's turn again. Then it tells the worker to proceed.
-// Meanwhile the worker is stopped, because its garbage collector and its other threads must run only during
-// its own turns.
+// alternate lets other trials run until it is this trial's turn again. Meanwhile the worker is stopped
+// (except the worker of a cluster), because its garbage collector and its other threads must run only during
+// its own turns. After that, alternate tells the worker to proceed.
 func (s *session) alternate(a *protocol.Response) error {
 	if s.turn == nil {
 		return s.broken("the worker answered %q: it was not asked to alternate", protocol.TypeWaiting)
@@ -321,8 +321,9 @@ func (s *session) alternate(a *protocol.Response) error {
 	return err
 }
 
-// yield stops the worker, lets other trials run until it is this trial's turn again, and resumes the worker.
-// The parameter "place" is as in [turn.yield]. yield returns how long the trial waited.
+// yield lets other trials run until it is this trial's turn again. Meanwhile the worker is stopped, except
+// the worker of a cluster. The parameter "place" is as in [turn.yield]. yield returns how long the trial
+// waited.
 func (s *session) yield(place int) (time.Duration, error) {
 	s.alarm.Pause()
 	stops := s.want.Info.Kind != driver.Cluster // nodes that were stopped would elect another leader
@@ -429,7 +430,7 @@ func (s *session) sample(said *protocol.Sample) error {
 		}
 		s.sliced(m, said.WallNS*m.Repeats)
 		if m.Slices == m.Repeats {
-			m.Slices = 0 // each slice was an execution
+			m.Slices = 0 // each slice was one execution of the query
 		}
 	case n > 1:
 		s.sliced(m, said.WallNS)
@@ -447,8 +448,8 @@ func (s *session) sample(said *protocol.Sample) error {
 }
 
 // judge adds the warnings in the parameter "doubts" to the trial. If there are faults, it fails the trial and
-// returns an error. The first fault is then the reason, and the messages of the other faults are the detail of
-// the reason.
+// returns an error. The first fault becomes the reason of the trial, and the messages of the other faults
+// become the detail of this reason.
 func (s *session) judge(doubts []result.Warning, faults []Fault) error {
 	s.trial.Warnings = append(s.trial.Warnings, doubts...)
 	if len(faults) == 0 {

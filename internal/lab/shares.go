@@ -64,8 +64,9 @@ func (p *part) mark(dir string) string {
 	return fmt.Sprintf("%s/process-%d", dir, p.number+1)
 }
 
-// prepared handles a worker's answer that it can begin a mix in several processes. If the first process sends
-// it, prepared starts the further processes one after another, and then lets all processes begin.
+// prepared handles the answer with which a worker says that it can begin a mix in several processes. If the
+// first process sends this answer, prepared starts the further processes one after another, and then lets all
+// processes begin.
 func (s *session) prepared(a *protocol.Response) error {
 	n := s.want.Settings.Processes()
 	if n < 2 || !s.mixes(a) || s.part == nil && s.others != nil && s.others.phase == a.Phase {
@@ -91,8 +92,9 @@ func (s *session) prepared(a *protocol.Response) error {
 	return nil
 }
 
-// shared handles a worker's answer that it has done its share of the mix. When all processes have sent this
-// answer, the further processes end one after another, and the first process continues alone.
+// shared handles the answer with which a worker says that it has done its share of the mix. When all
+// processes have sent this answer, the further processes end one after another, and the first process
+// continues alone.
 func (s *session) shared(a *protocol.Response) error {
 	o := s.others
 	if s.part != nil {
@@ -143,9 +145,10 @@ func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	return errEnough
 }
 
-// await handles a worker's answer that it waits for an order. It closes the channel "said", which tells the
-// first process's session that the worker waits. Then it waits until the channel "then" is closed, and sends
-// the order to the worker. It returns an error if "said" is closed already, or if the context ends first.
+// await handles an answer with which a worker says that it waits for an order. It closes the channel "said",
+// which tells the first process's session that the worker waits. Then it waits until the channel "then" is
+// closed, and sends the order to the worker. It returns an error if "said" is closed already, or if the
+// context ends first.
 func (p *part) await(said, then chan struct{}, order string) error {
 	if closed(said) {
 		return p.session.broken("the worker said twice that it waits for the order %s", order)
@@ -221,8 +224,8 @@ func (s *session) partial(said *protocol.Sample) error {
 }
 
 // gathered returns the sample of a phase. For a mix in several processes, it combines the samples of all
-// processes. The result "apart" is then the time in ns between the first and the last process to begin, or
-// nil if the samples do not contain it.
+// processes. For such a mix, the result "apart" is the time in ns between the first and the last process to
+// begin. It is nil for other phases, and if the samples do not contain this time.
 func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.Sample, apart *int64, err error) {
 	n := s.want.Settings.Processes()
 	if p.Mix == nil || n < 2 {
@@ -346,7 +349,8 @@ func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 	return &sum, nil
 }
 
-// mergeWaits adds up two lists of waits. It leaves out a wait if only one of the lists has its kind.
+// mergeWaits adds up the waits in two lists, by kind. It leaves out kinds of waits that only one of the lists
+// has.
 func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
 	for _, w := range sum {
 		if i := slices.IndexFunc(more, func(m protocol.Wait) bool { return m.For == w.For }); i >= 0 {

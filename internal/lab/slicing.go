@@ -122,10 +122,10 @@ func middle(of map[int]phasePace) (wall, each float64) {
 	return walls[len(walls)/2], eachs[len(eachs)/2]
 }
 
-// rowsInSlice returns how many rows of a query that is executed once a slice should have, so that the slice
-// takes the time in the parameter "want". The parameter "wall" is the median of the times of the query. The
-// result is 0 if the query can't be divided by rows: if it takes most of its time before the first row, or has
-// not enough rows.
+// rowsInSlice is for a query that is executed once. It returns how many of the query's rows each slice should
+// have, so that a slice takes the time in the parameter "want". The parameter "wall" is the median of the
+// times of the query. The result is 0 if the query can't be divided by rows: if it takes most of its time
+// before the first row, or has not enough rows.
 func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 	var fetch []float64
 	var rows float64

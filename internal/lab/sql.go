@@ -137,9 +137,9 @@ type sqlCheck struct {
 	at   place // position of the statement compiled last
 }
 
-// begin creates the schema of a user's database. It returns false if that fails, because
-// then nothing can be checked: this SQLite may lack a module, function or collation of the
-// user's application.
+// begin creates the schema of a user's database. It returns false if that fails, for example because this
+// SQLite lacks a module, function or collation of the user's application. Without the schema nothing can be
+// checked.
 func (c *sqlCheck) begin(schema []string) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, checkLimit)
 	defer cancel()

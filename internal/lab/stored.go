@@ -33,8 +33,8 @@ type Table struct {
 // a larger table, rows are only counted.
 const maxHashed = 1 << 30
 
-// CheckInserted compares the tables that a worker read back after an insert with the rows that the generators
-// make. The parameter "hashed" is true if the worker was asked for checksums.
+// CheckInserted compares the tables that a worker read back after an insert with the generated rows. The
+// parameter "hashed" is true if the worker was asked for checksums.
 func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Inserted) []Fault {
 	c := &check{of: "phase " + p.Name}
 	if len(said) != len(want) {
@@ -287,8 +287,7 @@ func (t inTable) keeps(c *plan.Column) bool {
 	return t.affinity != "TEXT" && t.affinity != "REAL" // the other types are int, bool and time
 }
 
-// tables returns the number of rows and the checksum that the generators produce for each
-// table.
+// tables returns, for each table, the number and the checksum of the rows that are generated for it.
 func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	var list []Table
 	for _, s := range stored {
@@ -318,7 +317,7 @@ func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	return list, nil
 }
 
-// chunkBytes is the approximate size, in bytes, of as many rows as [plan.Gen.RowsFitting] returns.
+// chunkBytes is the approximate size, in bytes, of the number of rows that [plan.Gen.RowsFitting] returns.
 const chunkBytes = 32 << 20
 
 // hasher computes sums of the hashes of generated rows.

@@ -30,8 +30,8 @@ type JSONLocks struct {
 	Mixes   []*LockedMix `json:"mixes"`
 }
 
-// LocksAnswer says in a few sentences whether operations failed because of locks, and which change
-// ends these errors. It has such sentences for each mix.
+// LocksAnswer says in a few sentences whether operations failed because of locks, and which change ends these
+// errors. It does so for each mix.
 func LocksAnswer(l *Locks) string {
 	var words []string
 	for _, m := range l.Mixes {
@@ -173,9 +173,9 @@ func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string
 	return s + than
 }
 
-// thanToday says how a choice compares with the workload's own settings: by latency if the
-// parameter "latency" is true, otherwise by rate. The parameter "gain" is how many times as good
-// the choice is. If it is nil, thanToday returns "".
+// thanToday says how a choice compares with the workload's own settings: by latency if the parameter
+// "latency" is true, otherwise by rate. The parameter "gain" is how many times as good the choice is. If
+// "gain" is nil, thanToday returns "".
 func thanToday(m *LockedMix, gain *stats.Summary, latency bool, figures func(*LockedMix, LockChoice) string) string {
 	if gain == nil {
 		return ""

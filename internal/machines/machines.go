@@ -361,7 +361,7 @@ type JSONMachinePair struct {
 type JSONMachineSaid struct {
 	Machine string        `json:"machine"`
 	Verdict stats.Verdict `json:"verdict"` // verdict on Second, relative to First
-	Ratio   stats.Summary `json:"ratio"`   // time of Second divided by that of First
+	Ratio   stats.Summary `json:"ratio"`   // time of Second divided by the time of First
 }
 
 func writeMachinesJSON(w io.Writer, all []OnMachine, _ document.Options) error {

@@ -55,8 +55,8 @@ func (a *Arrival) Note(failure error, boot string) {
 	})
 }
 
-// Wait calls [Arrival.Note] for the host and waits for the other hosts. It returns the parameter "failure" or,
-// if another host cannot be reached, an error that says so.
+// Wait calls [Arrival.Note] for the host and waits for the other hosts. It returns the parameter "failure" if
+// that is not nil. Otherwise, if another host cannot be reached, it returns an error that says so.
 func (a *Arrival) Wait(ctx context.Context, failure error, boot string) error {
 	if a == nil {
 		return failure

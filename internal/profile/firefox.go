@@ -42,7 +42,7 @@ type (
 type firefoxSamples struct {
 	Length     int       `json:"length"`
 	Stack      []int     `json:"stack"`
-	Time       []float64 `json:"time"` // milliseconds
+	Time       []float64 `json:"time"` // when each row begins, in milliseconds
 	Weight     []float64 `json:"weight"`
 	WeightType string    `json:"weightType"` // "tracing-ms" or "bytes"
 }

@@ -21,7 +21,7 @@ import (
 type Profiled struct {
 	Version     int               `json:"version"`          // version of the JSON form; set only in JSON
 	Run         int64             `json:"run_id,omitempty"` // ID of the run
-	Answer      string            `json:"answer"`           // set only in JSON
+	Answer      string            `json:"answer"`           // the answer in a few sentences; set only in JSON
 	Workload    string            `json:"workload"`
 	Phase       string            `json:"phase"`
 	Scale       string            `json:"scale"`
@@ -38,7 +38,7 @@ type Profiled struct {
 	Into        string            `json:"directory,omitempty"`   // directory to which files were written
 	Files       []string          `json:"files,omitempty"`
 
-	More   string      `json:"-"` // command to type for more samples; "" if nothing helps
+	More   string      `json:"-"` // command to type for more samples; "" if there is no such command
 	Flames []FlameSide `json:"-"` // flame graphs of the drivers that have profiles
 
 	Started time.Time `json:"-"`
@@ -305,7 +305,7 @@ type FlameSide struct {
 	Name        string
 	Case        int // ID of the case, as in [ProfiledDriver]
 	Stacks      []stacks.Stack
-	Allocations []stacks.Stack // values are bytes
+	Allocations []stacks.Stack // stacks that allocated memory; their values are bytes
 	Grouper     stacks.Grouper
 	Trials      int
 }

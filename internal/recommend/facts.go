@@ -128,8 +128,8 @@ type Pair struct {
 	Time   stats.Summary `json:"time"` // time of the second candidate divided by the time of the first
 	Told   bool          `json:"told"` // the times of the two candidates differ significantly
 
-	// Further estimates after how many more rounds the difference will be significant, or certainly
-	// too small to matter. The value [stats.MaxRounds] means that number or more.
+	// Further estimates after how many more rounds the difference will be significant, or certainly too small
+	// to matter. If it is [stats.MaxRounds], at least so many rounds are needed.
 	Further int `json:"further_rounds,omitempty"`
 
 	Tail *stats.Summary `json:"tail,omitempty"` // ratio of the 99th percentiles, second to first; nil if no phase has percentiles
@@ -152,8 +152,8 @@ type Lead struct {
 	Ratio stats.Summary   `json:"ratio"` // time of the second-fastest candidate divided by the time of the candidate Name
 }
 
-// FactsOf gathers the facts about the drivers of a run. It leaves out the driver a.Floor, which is only
-// measured for comparison, if there are other drivers. The keys of the map "footprints" are names of drivers.
+// FactsOf gathers the facts about the drivers of a run. If there are other drivers, it leaves out the driver
+// a.Floor, which is only measured for comparison. The keys of the map "footprints" are names of drivers.
 func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts {
 	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: conditions.UseOf(a)}
 	outcomes := map[string][]*stats.Outcome{}

@@ -32,7 +32,7 @@ const (
 type Advice struct {
 	Verdict  Verdict     `json:"verdict"`
 	Take     string      `json:"take,omitempty"`  // the recommended candidate, if Verdict is Take or Conditional
-	Among    []string    `json:"among,omitempty"` // the candidates left, if Verdict is Undecided
+	Among    []string    `json:"among,omitempty"` // the candidates between which the facts do not decide; only if Verdict is Undecided
 	Because  []Reason    `json:"because,omitempty"`
 	Rejected []Rejection `json:"rejected,omitempty"`
 	Overturn []Overturn  `json:"overturn,omitempty"`
@@ -44,8 +44,8 @@ type Advice struct {
 	Hidden float64 `json:"hidden,omitempty"`
 	Untold bool    `json:"untold,omitempty"`
 
-	// Further is an estimate of how many more rounds would decide. It is 0 if no number of rounds
-	// would, and [stats.MaxRounds] if at least that many are needed.
+	// Further is an estimate of how many more rounds would decide. It is 0 if no number of rounds would
+	// decide. If it is [stats.MaxRounds], at least so many rounds are needed.
 	Further int `json:"further_rounds,omitempty"`
 }
 
@@ -58,8 +58,8 @@ const (
 	Only        Advantage = "only" // all other candidates were rejected
 	ShorterTail Advantage = "shorter-tail"
 	LessMemory  Advantage = "less-memory"
-	Smaller     Advantage = "smaller"      // its binary is smaller
-	WithoutC    Advantage = "without-c"    // building it needs no C compiler
+	Smaller     Advantage = "smaller"      // the candidate's binary is smaller
+	WithoutC    Advantage = "without-c"    // building the candidate needs no C compiler
 	DatabaseSQL Advantage = "database-sql" // the driver is used through database/sql
 	FewerRisks  Advantage = "fewer-risks"  // no known defect of this candidate may do harm here, but a defect of the other candidate may
 )
@@ -69,7 +69,7 @@ type Reason struct {
 	Of        string         `json:"of"`
 	Advantage Advantage      `json:"advantage"`
 	Over      string         `json:"over,omitempty"`
-	Ratio     *stats.Summary `json:"ratio,omitempty"` // time or tail latency of the candidate Over, divided by that of the candidate Of
+	Ratio     *stats.Summary `json:"ratio,omitempty"` // time or tail latency of the candidate Over, divided by the same figure of the candidate Of
 	Own       int64          `json:"own,omitempty"`   // memory or size of Of, in bytes
 	Others    int64          `json:"others,omitempty"`
 }
@@ -124,8 +124,8 @@ type Overturn struct {
 	Own       int64            `json:"own,omitempty"`
 	Others    int64            `json:"others,omitempty"`
 
-	// Among lists the candidates between which the facts would not decide if the defects of For
-	// were fixed. It is nil if For would then be recommended, and for changes other than
+	// Among lists the candidates between which the facts would not decide if the defects of the candidate For
+	// were fixed. It is nil if For would be recommended after the fix, and for changes other than
 	// ChangeDefect.
 	Among []string `json:"among,omitempty"`
 }
@@ -289,11 +289,11 @@ func unless(among []int, worse func(int) bool) []int {
 	return among
 }
 
-// hidden returns the greatest difference of times that may exist between two candidates of the
-// list "among", according to their confidence interval. It ignores pairs whose difference is
-// significant or certainly less than Matters. The result "untold" reports whether two of the
-// candidates have no interval, or whether it is not yet clear which of them fails more often. The
-// result "further" estimates how many more rounds would show the difference.
+// hidden returns the greatest difference of times that may exist between two candidates of the list "among",
+// according to the confidence interval of the difference. It ignores pairs whose difference is significant or
+// certainly less than Matters. The result "untold" reports whether two of the candidates have no interval, or
+// whether it is not yet clear which of them fails more often. The result "further" estimates how many more
+// rounds would show the difference.
 func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	for k, x := range among {
 		for _, y := range among[k+1:] {

@@ -129,10 +129,10 @@ func (r *Recommendation) why() string {
 	return ""
 }
 
-// among returns words that follow "the fastest" and "the next" in the answer. The result "fastest"
-// says among which drivers the recommended one is the fastest; it is "" unless drivers were
-// rejected that may be as fast. The result "next" says among which drivers first.Over is the next;
-// it is "" unless drivers were rejected that may be faster than first.Over.
+// among returns words that follow "the fastest" and "the next" in the answer. The result "fastest" says among
+// which drivers the recommended one is the fastest. It is "" if no rejected driver may be as fast. The result
+// "next" says among which drivers first.Over is the next. It is "" if no rejected driver may be faster than
+// first.Over.
 func (r *Recommendation) among(first Reason) (fastest, next string) {
 	fastest = r.without(func(x *Rejection) bool { return x.AsFast })
 	next = r.without(func(x *Rejection) bool { return x.AsFast || x.Ratio != nil && x.Ratio.Median < first.Ratio.Median })
@@ -230,8 +230,8 @@ func (r *Recommendation) Alternatives() (l document.List) {
 	return l
 }
 
-// slower says how much slower the recommended candidate is than a rejected candidate. It returns
-// "" unless the recommended candidate is certainly slower.
+// slower says how much slower the recommended candidate is than a rejected candidate. If the recommended
+// candidate is not certainly slower, it returns "".
 func (r *Rejection) slower() string {
 	if i := r.Ratio.Interval; i != nil && i.High < 1 {
 		return document.SlowerBy(r.Ratio.Inverse())

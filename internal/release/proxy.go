@@ -24,8 +24,8 @@ func fileURL(dir string) string {
 	return (&url.URL{Scheme: "file", Path: slashes}).String()
 }
 
-// publish adds a module to the module proxy of files. It takes the module's files from the
-// directory dir in a commit.
+// publish adds a module to the directory r.proxy, which serves as a module proxy. It takes the module's files
+// from the directory dir in a commit.
 func (r *release) publish(ctx context.Context, modulePath, dir, commit string) error {
 	m := module.Version{Path: modulePath, Version: r.version}
 	escaped, err := module.EscapePath(m.Path)

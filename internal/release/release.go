@@ -23,7 +23,7 @@ type release struct {
 	parts   []part // other modules that are released
 	out     io.Writer
 
-	proxy string // directory of the module proxy of files
+	proxy string // directory that serves as a module proxy
 	cache string // module cache of the go command; removed at the end, because its copy of the release may never be published
 	tree  string // directory of the released commit's files
 }
@@ -162,9 +162,10 @@ func (r *release) tag(ctx context.Context, commit string) error {
 	return nil
 }
 
-// command runs a command that looks for modules in the module proxy of files first, and then in the user's
-// proxies. The command uses a separate module cache, because the user's cache must not keep a release that is
-// never published. Other modules are copied from the user's cache, so they need not be downloaded.
+// command runs a command that looks for modules first in the directory r.proxy, which serves as a module
+// proxy, and then in the user's proxies. The command uses a separate module cache, because the user's cache
+// must not keep a release that is never published. Other modules are copied from the user's cache, so they
+// need not be downloaded.
 func (r *release) command(ctx context.Context, dir, name string, args ...string) error {
 	fmt.Fprintf(r.out, "%s %s\n", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, "go", "env", "GOPROXY", "GOMODCACHE", "GOFLAGS", "GONOSUMDB")

@@ -82,8 +82,8 @@ func ownLeads(t *stats.Table) []bool {
 	return leads
 }
 
-// OwnLead returns the first row after row i that is significantly slower, and reports whether our
-// own overhead could explain that lead. The result "over" is -1 if there is no such row.
+// OwnLead returns the first row after row i that is significantly slower, and reports whether our own
+// overhead could explain the lead of row i over that row. The result "over" is -1 if there is no such row.
 func OwnLead(t *stats.Table, i int) (over int, could bool) {
 	c := t.Cells[i]
 	for j := i + 1; c.Rank > 0 && j < len(t.Cells); j++ {

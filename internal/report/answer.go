@@ -42,9 +42,9 @@ type Ranking struct {
 	Of     string           `json:"of,omitempty"`     // what was measured, such as "time for 10 rows"
 	Text   string           `json:"text"`             // the answer in a sentence, without its full stop
 
-	// Best is the fastest row, apart from the floor (plain C, which is measured for comparison).
-	// Tied names the rows that do not differ significantly from Best. Next is the first row that
-	// does. Best is nil if no row has a rank. Next is nil if all rows are tied with Best.
+	// Best is the fastest row, apart from the floor (plain C, which is measured for comparison). Tied names
+	// the rows that do not differ significantly from Best. Next is the first row that differs significantly
+	// from Best. Best is nil if no row has a rank. Next is nil if all rows are tied with Best.
 	Best *Place   `json:"best,omitempty"`
 	Tied []string `json:"tied,omitempty"`
 	Next *Place   `json:"next,omitempty"`

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// writeBenchfmt writes one line per sample of the cases that are OK. It writes comments for other
-// cases, because the format has nothing else for them.
+// writeBenchfmt writes one line per sample of the cases that are OK. It writes comments for other cases,
+// because the format cannot represent them in another way.
 func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	run := a.Run
 	comments := []string{fmt.Sprintf("sqlite3perf %s, run %d, seed %d, %s", run.Version, run.ID, run.Seed, conditions.Stopped(a))}

@@ -152,8 +152,8 @@ func rankOf(rank int) string {
 	return fmt.Sprint(rank)
 }
 
-// ranksTied lists the ranks of the rows in the list "tied". It names the floor, which has no rank.
-// It returns "" if this list is empty.
+// ranksTied lists the ranks of the rows in the list "tied". If one of the rows is the floor (plain C), its
+// name is listed, because it has no rank. It returns "" if this list is empty.
 func ranksTied(rank func(row int) int, tied []int) string {
 	var ranks []int
 	var words []string

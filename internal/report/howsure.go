@@ -267,8 +267,8 @@ func exactness(list []Ranking) string {
 	return fmt.Sprintf("The %s are %s (%s intervals)", what, known, document.Percent(stats.Confidence))
 }
 
-// leastRounds returns the smallest number of rounds of any ranking, or 0 if nothing is ranked.
-// Rankings differ because a case ends when its figures are precise enough.
+// leastRounds returns the smallest number of rounds of any ranking, or 0 if nothing is ranked. The rankings'
+// numbers of rounds differ, because a case is not measured any more when its figures are precise enough.
 func (s *Answers) leastRounds() (least int) {
 	rankings := s.Tables
 	if s.Overall != nil {

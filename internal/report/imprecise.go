@@ -19,8 +19,8 @@ const ImpreciseHeading = "Imprecise figures"
 type imprecise struct {
 	precision float64
 	all       int            // number of figures of the run
-	ratios    bool           // figures are ratios; otherwise medians
-	to        string         // such as " to plain C", if all ratios have the same base; otherwise ""
+	ratios    bool           // true: the figures are ratios; false: they are medians
+	to        string         // what all ratios are relative to, such as " to plain C"; "" if their bases differ or the figures are medians
 	open      []stats.Figure // the imprecise figures: first those without an interval, then the others, the widest first
 	direction []string       // for each figure in open, what [directionOf] returns
 }
@@ -81,10 +81,10 @@ func impreciseOf(a *stats.Analysis) imprecise {
 	return u
 }
 
-// onePerRow returns only the least precise figure of each case and phase. It prefers a figure that
-// is less precise than requested. Otherwise it takes the figure with the widest interval. A case
-// whose settings are shown side by side with others has two figures: one in its own table, and one
-// in the common table.
+// onePerRow returns only the least precise figure of each case and phase. A figure that is less precise than
+// requested counts as less precise than one that is precise enough. Otherwise the figure with the wider
+// interval counts as less precise. A case whose settings are shown side by side with others has two figures:
+// one in its own table, and one in the common table.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
 		of    int // id of the case
@@ -119,8 +119,8 @@ func (u *imprecise) kind() string {
 	return "median"
 }
 
-// sentence says how many figures are imprecise, and how many of these show which is faster. It
-// returns "" if the run asks for no precision or has no figures. It has no full stop.
+// sentence says how many figures are imprecise, and how many of the imprecise figures show which row is
+// faster. It returns "" if the run asks for no precision or has no figures. The sentence has no full stop.
 func (u *imprecise) sentence() string {
 	if u.all == 0 {
 		return ""

@@ -123,7 +123,7 @@ type JSONFactorialCell struct {
 	Rank     int           `json:"rank,omitempty"`
 	Tied     []int         `json:"tied_with,omitzero"` // ids of the cases that this row is tied with
 	Unranked string        `json:"unranked,omitempty"`
-	Ratio    *JSONDistance `json:"ratio,omitempty"` // time divided by that of the fastest row
+	Ratio    *JSONDistance `json:"ratio,omitempty"` // time of the row divided by the time of the fastest row
 }
 
 // JSONEffect is the effect of changing one factor alone on the time of a phase.

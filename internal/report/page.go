@@ -150,8 +150,8 @@ func SamplesOf(run *result.Run) (n int) {
 // first part.
 const mostHeadline = 90
 
-// Headline divides an answer into a short headline and the rest. The rest begins with a capital
-// letter, unless its first word is one of the given names, such as the name of a driver.
+// Headline divides an answer into a short headline and the rest. The rest begins with a capital letter. But
+// if its first word is one of the given names, such as the name of a driver, the word is not changed.
 func Headline(text string, names []string) (head, rest string) {
 	head = text
 	for _, end := range []string{". ", "; ", ": "} {
@@ -239,9 +239,9 @@ func (p *runPage) tables() (d document.Document) {
 	return d
 }
 
-// group returns the part of the page about one group. The parameter "level" is the level of its heading. If it
-// is above 2, the part is in the section of a factorial, which shows pictures of the same cells. In that case
-// each table has only its bars, without pictures of latencies, errors, samples and memory.
+// group returns the part of the page about one group. The parameter "level" is the level of its heading. If
+// this level is above 2, the part is in the section of a factorial, which shows pictures of the same cells.
+// In that case each table has only its bars, without pictures of latencies, errors, samples and memory.
 func (p *runPage) group(g *stats.Group, level int) document.Document {
 	d := groupHead(g, level)
 	for _, t := range g.Tables {

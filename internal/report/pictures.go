@@ -122,9 +122,9 @@ func WritePicture(w io.Writer, format string, p document.Picture, width int) err
 // tablePicture returns the name of a table's picture. The name needs no quotes in a shell.
 func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 
-// TableBars draws the rows of a table as bars in order of rank, with a line for the floor. A row
-// without figures shows the reason instead of a bar. Cases that have no trial, because the run
-// ended before, are left out.
+// TableBars draws the rows of a table as bars in order of rank, with a line for the floor (plain C). A row
+// without figures shows the reason instead of a bar. Cases that have no trial, because the run ended before,
+// are left out.
 func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
 	measured, looks, own, harm := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t), marker{harmful: l.harmfulIn(t)}
 	title := n.String() + ": " + subject(measured)

@@ -50,8 +50,8 @@ var formats = document.FormatsOf[*stats.Analysis, Options]{What: "report", List:
 // Formats lists the names of the report formats.
 func Formats() []string { return formats.Names() }
 
-// Check returns an error if there is no such format; the error suggests the nearest one. Callers
-// check before measuring.
+// Check returns an error if there is no report format with this name. The error suggests the nearest name.
+// Callers call Check before they measure.
 func Check(format string) error { return formats.Check(format) }
 
 // Write writes the report of an analyzed run in a format. A run that measured profiles is written

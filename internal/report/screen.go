@@ -174,8 +174,8 @@ func (r *Ranking) withRatio() (rows []int) {
 	return rows
 }
 
-// bars draws the rows of a ranking as bars. If there is not enough room, it draws fewer rows, and
-// finally it shows the document in the parameter "instead", unless that is nil.
+// bars draws the rows of a ranking as bars. If there is not enough room, it draws fewer rows, and finally it
+// shows the document in the parameter "instead", if that is not nil.
 func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	of := fmt.Sprintf("time over %s", document.Counted(int64(r.Tables), "cell"))
 	if r.Table != nil {
@@ -228,8 +228,8 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	return section
 }
 
-// shown returns n of the rows, in their order. It prefers the floor, then the drivers that the answer
-// recommends for any need, and then the first rows.
+// shown returns n of the rows, in their order. It prefers the floor (plain C, to which the other rows are
+// compared), then the drivers that the answer recommends for any need, and then the first rows.
 func (s *screen) shown(r *Ranking, rows []int, n int) []int {
 	order := func(i int) int {
 		switch row := &r.Rows[i]; {
@@ -307,9 +307,9 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	return g
 }
 
-// bar draws a row's ratio as a bar from zero. The bar is solid up to the lower end of the ratio's
-// interval, fainter up to the median, and faintest up to the upper end. A line marks the floor. If
-// the ratio exceeds the parameter "most", the bar is cut and a mark shows that.
+// bar draws a row's ratio as a bar from zero. The bar is solid up to the lower end of the ratio's interval,
+// fainter up to the median, and faintest up to the upper end. If the parameter "floor" is true, a line marks
+// the ratio 1. If the ratio exceeds the parameter "most", the bar is cut and gets a mark.
 func (row *Row) bar(width int, most float64, floor, ascii bool) string {
 	glyphs := []rune("█▓░│»")
 	if ascii {
@@ -476,8 +476,8 @@ func valuesOf(name string) string {
 	return strings.Join(words, " ")
 }
 
-// shownVersion returns a row's version. It returns "" for the floor, which nobody would take, and if
-// the row's name contains the version or names settings.
+// shownVersion returns a row's version. It returns "" if the row's name contains the version or names
+// settings. It also returns "" for the floor (plain C), which nobody would take.
 func (row *Row) shownVersion() string {
 	if row.Floor || strings.ContainsAny(row.Name, "@= ") {
 		return ""

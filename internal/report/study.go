@@ -43,7 +43,7 @@ type StudyTable struct {
 type StudyColumn struct {
 	Title     string `json:"title"`
 	Unit      string `json:"unit,omitempty"`
-	Published bool   `json:"published"` // whether the study published the figures; otherwise this run measured them
+	Published bool   `json:"published"` // true: the study published the figures; false: this run measured them
 	Statistic string `json:"statistic,omitempty"`
 }
 
@@ -87,8 +87,8 @@ type Claim struct {
 	Claim   string  `json:"claim"`
 	Verdict Verdict `json:"verdict"`
 
-	// AnyOf says that the claim holds if any of its comparisons holds. Otherwise all of them
-	// must hold.
+	// AnyOf says that the claim holds if any of its comparisons holds. If AnyOf is false, all of them must
+	// hold.
 	AnyOf       bool         `json:"any_of,omitempty"`
 	Comparisons []Comparison `json:"comparisons"`
 }

@@ -43,8 +43,8 @@ type Checkup struct {
 	OnBattery   *bool    `json:"on_battery,omitempty"`                   // true if the machine runs without mains power
 	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // share of the CPUs' working time that the hypervisor gave to other machines while noise was measured
 
-	// Unrecordable says that file operations of drivers can't be recorded, as the command `sqlite3perf crash`
-	// does.
+	// Unrecordable says that the file operations of drivers can't be recorded. The command `sqlite3perf
+	// crash` needs such recordings.
 	Unrecordable bool `json:"unrecordable,omitempty"`
 
 	// The next four fields were read before anything was measured. Load is the load average of the
@@ -137,7 +137,7 @@ type NoisePhase struct {
 	Least float64 `json:"least"` // the shortest time, divided by the median
 	Most  float64 `json:"most"`  // the longest time, divided by the median
 
-	Ratios []float64 `json:"ratios"`           // time of one case divided by that of the other, for each round
+	Ratios []float64 `json:"ratios"`           // for each round: time of the first case divided by the time of the second
 	Half   float64   `json:"half_of_ratios"`   // in half of the rounds, the times of the two cases differ by at least this share
 	Widest float64   `json:"widest_of_ratios"` // the greatest share by which the two cases differ in a round
 
@@ -173,7 +173,7 @@ const (
 // Finding is something about a machine that makes the figures measured on it doubtful, or
 // limits what they mean.
 type Finding struct {
-	Code    string  `json:"code"` // such as [WarningLoad] or [FindingMemory]
+	Code    string  `json:"code"` // kind of finding, such as [WarningLoad] or [FindingMemory]
 	Fitness Fitness `json:"fitness"`
 
 	// Value is the measured value, and Limit the value that it was compared with. Their unit
@@ -182,9 +182,9 @@ type Finding struct {
 	Limit float64 `json:"limit,omitempty"`
 }
 
-// The codes of findings, in [Finding].Code. Each comment says what Value is, if the finding has
-// one. A finding can also have the code of a warning about the machine, such as [WarningLoad]. Each
-// code is described in docs/doctor.md.
+// The codes of findings, in [Finding].Code. If a finding has a Value, the comment says what the value is. A
+// finding can also have the code of a warning about the machine, such as [WarningLoad]. Each code is
+// described in docs/doctor.md.
 const (
 	FindingNoise    = "noise"     // smallest difference that a run can show, as a share
 	FindingFailed   = "failed"    // the driver failed while noise was measured

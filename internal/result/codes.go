@@ -50,12 +50,12 @@ const OffSpeed = 0.10
 // first and the last start are further apart, the trial has a [WarningApart].
 const ApartShare = 0.01
 
-// CachedShare is a share of a database. If more than this share stays in the page cache although it was
-// dropped from it, the trial has a [WarningCached].
+// CachedShare is a share of a database. The page cache is told to drop the database. If more than this share
+// of the database stays in the cache, the trial has a [WarningCached].
 const CachedShare = 0.01
 
-// RobbedShare is a share of a trial's duration. If other processes or machines took more CPU time
-// than this from a trial, the field [Trial].Robbed is true.
+// RobbedShare is a share of a trial's duration. If other processes or machines took more CPU time from a
+// trial than this share of its duration, the field [Trial].Robbed is true.
 const RobbedShare = 0.05
 
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.

@@ -13,17 +13,17 @@ import (
 type Expectation struct {
 	Phase   string  `json:"phase"`
 	Figure  string  `json:"figure"`             // one of [ExpectedFigures]
-	Bound   float64 `json:"bound"`              // in seconds, bytes, operations per second, as a share, or a number
-	AtLeast bool    `json:"at_least,omitempty"` // the figure must be at least Bound; otherwise at most
+	Bound   float64 `json:"bound"`              // the bound, in the unit of the figure: seconds, bytes, operations per second, a share, or a number
+	AtLeast bool    `json:"at_least,omitempty"` // true: the figure must be at least Bound; false: at most Bound
 }
 
 // The figures for which a workload file can state a bound, in addition to the [Metrics].
 const (
 	FigureTime       = "time"       // time per operation
 	FigureP50        = "p50"        // 50th percentile of the latency of the slowest kind of operation
-	FigureP90        = "p90"        // 90th percentile of that latency
-	FigureP99        = "p99"        // 99th percentile of that latency
-	FigureMax        = "max"        // maximum of that latency
+	FigureP90        = "p90"        // 90th percentile of the same latency as for FigureP50
+	FigureP99        = "p99"        // 99th percentile of the same latency as for FigureP50
+	FigureMax        = "max"        // maximum of the same latency as for FigureP50
 	FigureThroughput = "throughput" // operations per second
 	FigureErrors     = "errors"     // share of the operations that failed
 )

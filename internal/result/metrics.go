@@ -6,9 +6,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// A Metric is something besides time that is counted in a phase. Less of it is better. All code
-// about metrics has a loop over [Metrics]: tables, CSV, benchfmt, the explorer, gates, the checks
-// of samples, and the merging of processes. CONTRIBUTING.md has the steps to add one.
+// A Metric is something besides time that is counted in a phase. Less of it is better. All code about metrics
+// has a loop over [Metrics]: tables, CSV, benchfmt, the explorer, gates, the checks of samples, and the
+// merging of processes. CONTRIBUTING.md has the steps to add a metric.
 type Metric struct {
 	Name  string // the metric's name in flags, URLs and JSON: "allocs"
 	Key   string // name of the field in JSON and CSV: "allocs"

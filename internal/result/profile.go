@@ -9,8 +9,8 @@ type Profiles struct {
 	Phase  string `json:"phase"`
 	NoPerf string `json:"no_perf,omitempty"` // why perf was not used, or what perf does not see; "" if perf sees everything
 
-	// Cases has the profile of each case. If the run was interrupted, some cases may have none. It
-	// is not part of the JSON forms of a run, because most of their text would be stacks.
+	// Cases has the profile of each case. If the run was interrupted, some cases may have none. The field is
+	// not part of the JSON forms of a run, because most of their text would be stacks.
 	Cases []Profile `json:"-"`
 }
 
@@ -18,7 +18,7 @@ type Profiles struct {
 // under a profiler.
 type Profile struct {
 	Case   int              `json:"case"`
-	Status Status           `json:"status"` // OK, or why there is no profile; then Reason has the details, and the fields below are empty
+	Status Status           `json:"status"` // OK, or why there is no profile; if it is not OK, Reason has the details, and the fields below are empty
 	Reason *protocol.Reason `json:"reason,omitempty"`
 	Perf   bool             `json:"perf"` // true: perf took the samples; false: Go's profiler did
 

@@ -92,8 +92,8 @@ type Sample struct {
 	// SQLite waits within a call is not included.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
-	// Caches says how cold the page cache was when the phase began. It is nil unless the setting
-	// cold_caches is on.
+	// Caches says how cold the page cache was when the phase began. It is set only if the setting cold_caches
+	// is on. Otherwise it is nil.
 	Caches *protocol.Caches `json:"caches,omitempty"`
 
 	// Replayed says that the phase replays a recording. The next three fields count recorded
@@ -309,7 +309,7 @@ func (c *CPU) LostNS() int64 {
 
 // Warning describes something that makes the figures of a run, a case or a trial doubtful.
 type Warning struct {
-	Code    string `json:"code"` // such as [WarningLoad]
+	Code    string `json:"code"` // kind of warning, such as [WarningLoad]
 	Message string `json:"message"`
 	Case    int    `json:"case,omitempty"`  // ID of the case; 0 for the whole run
 	Phase   string `json:"phase,omitempty"` // name of the phase; "" for all phases

@@ -21,7 +21,7 @@ const (
 // with. The command's package, such as package tune, formats its report from the answer and the
 // run.
 type Answer struct {
-	Question string `json:"question"` // such as [QuestionTune]
+	Question string `json:"question"` // the question, such as [QuestionTune]
 	Version  int    `json:"version"`  // version of the format of Value, from 1
 
 	// Runs has the numbers of the earlier runs that the answer mentions. The number 0 means a run

@@ -56,8 +56,8 @@ func (a *Alternatives) cell(i int, w workCell) *Cell {
 // Outcomes returns how the cases of alternative i ended.
 func (a *Alternatives) Outcomes(i int) []*Outcome { return a.ways[i] }
 
-// Bad returns the status and the reason of the first case of alternative i that is not OK. It
-// returns OK and nil if all cases are.
+// Bad returns the status and the reason of the first case of alternative i that is not OK. It returns OK and
+// nil if all cases are OK.
 func (a *Alternatives) Bad(i int) (result.Status, *protocol.Reason) {
 	for _, o := range a.ways[i] {
 		if o.Status != result.OK {

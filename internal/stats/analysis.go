@@ -25,7 +25,7 @@ type Analysis struct {
 	Warnings   []result.Warning // about the run as a whole, not about one case
 
 	Reliability Reliability
-	Confidence  float64 // level of the intervals
+	Confidence  float64 // confidence level of the intervals
 }
 
 // Group has the cases of one workload with the same scale, parameters and settings. These cases

@@ -12,9 +12,9 @@ import (
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P estimates how likely noise alone would allow a division as clear as this one. It is the
-	// share of random series without a change that can be divided at least as clearly, at any
-	// index. The share is computed for each kind of noise. P is the greatest of these shares.
+	// P estimates the probability that noise alone allows a division that is as clear as this one. It is the
+	// share of random series without a change that can be divided at least as clearly, at any index. The
+	// share is computed for each kind of noise. P is the greatest of these shares.
 	P float64
 }
 
@@ -84,11 +84,10 @@ func divide(values []float64, from int, level float64) []Change {
 	return append(list, divide(values[at:], from+at, level)...)
 }
 
-// rarer reorders the values at random many times. The function "imitate" generates random noise
-// with the given strength. The least value is placed where the noise is least, and so on. The
-// result p is the share of these orders that [levels] divides with a distance of at least the given
-// one. The result ok is true if p is at most the given level. Otherwise p is 0. The seed is fixed,
-// so that a series always has the same changes.
+// rarer reorders the values at random many times. The function "imitate" generates random noise with the
+// given strength. The least value is placed where the noise is least, and so on. The result p is the share of
+// the random orders that [levels] divides with at least the given distance. The result ok is true if p is at
+// most the given level. Otherwise p is 0. The seed is fixed, so that a series always has the same changes.
 func rarer(values []float64, distance, level float64, imitate generator, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
@@ -170,8 +169,8 @@ func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	return x
 }
 
-// pink returns n values that are the sum of two kinds of noise. The given share of their variance
-// is 1/f noise, which varies as much over two values as over four, eight and so on. The rest is
+// pink returns n values that are the sum of two kinds of noise. The given share of their variance is 1/f
+// noise, which varies as much over two values as over four, eight and so on. The other kind of noise is
 // independent from value to value.
 func pink(r *rand.Rand, n int, share float64) []float64 {
 	const octaves = 9

@@ -99,10 +99,10 @@ func telling(n int, family float64, alone bool) int {
 // significantly if one of them is greater in each round. The parameter "sets" is the number of sets.
 func Telling(sets int) int { return telling(MinSamples, float64(sets*(sets-1)/2), sets == 2) }
 
-// Further estimates how many more rounds are needed to judge two sets that do not differ
-// significantly yet. Rounds are needed until the sets differ significantly, or until the interval
-// of their ratio is within the margin around 1. A margin of 0.05 is 5 %. Further assumes that the
-// ratio stays the same. [MaxRounds] means this many or more.
+// Further estimates how many more rounds are needed to judge two sets that do not differ significantly yet.
+// Rounds are needed until the sets differ significantly, or until the interval of their ratio is within the
+// margin around 1. A margin of 0.05 is 5 %. Further assumes that the ratio stays the same. If the result is
+// [MaxRounds], at least so many rounds are needed.
 func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	if enough, few := t.TooFew(); few {
 		return enough - t.N
@@ -118,9 +118,9 @@ func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	return max(total-t.N, 1)
 }
 
-// FromT reports whether corrections start from the p-value of the t test, because there are too
-// few rounds to correct the p-value of the signed-rank test. A significant result then also
-// requires that the signed-rank test agrees.
+// FromT reports whether corrections start from the p-value of the t test, because there are too few rounds to
+// correct the p-value of the signed-rank test. In that case, a significant result also requires that the
+// signed-rank test agrees.
 func (t Test) FromT() bool { return !t.alone && t.N < rankRounds }
 
 // Sign returns -1 if the first set tends to be less than the second, 1 if it tends to be
@@ -214,11 +214,11 @@ type Standing struct {
 	Floor  bool  // the set is the floor's
 }
 
-// Rank ranks n sets. The sets are in the order that [inOrder] returns. The parameter "pairs" has
-// the comparisons that [CompareAll] returned. The function "takesPart" reports whether a set is
-// compared. The function "floor" reports whether a set belongs to the floor (see [Standing]). The
-// floor has no rank and beats no set, unless only sets of the floor are compared. Two sets that
-// were not compared are tied.
+// Rank ranks n sets. The sets are in the order that [inOrder] returns. The parameter "pairs" has the
+// comparisons that [CompareAll] returned. The function "takesPart" reports whether a set is compared. The
+// function "floor" reports whether a set belongs to the floor (see [Standing]). The floor has no rank and
+// beats no set. If only sets of the floor are compared, they are ranked like other sets. Two sets that were
+// not compared are tied.
 func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	s := make([]Standing, n)
 	choices := false

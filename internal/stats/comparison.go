@@ -98,8 +98,8 @@ type Comparison struct {
 	Unlike []Unlike    // workloads in which the two sides have cells of the same name that do different work
 	Mean   *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
 
-	// MeanInRun is Mean with the interval that the report of the run has. It is nil unless the
-	// cells have InRun.
+	// MeanInRun is Mean with the interval that the report of the run has. It is nil if the cells have no
+	// InRun.
 	MeanInRun *Summary
 }
 
@@ -132,8 +132,8 @@ type Compared struct {
 	P        float64 // p-value of the two-sided test, corrected for the number of looks (see [Look])
 	Adjusted float64 // P, also corrected for the number of cells
 
-	// InRun is what the report of a run says about the two drivers in this cell. It is nil unless
-	// the sides are two drivers of a run that compares all of its drivers.
+	// InRun is what the report of a run says about the two drivers in this cell. It is set only if the sides
+	// are two drivers of a run that compares all of its drivers. Otherwise it is nil.
 	InRun *InRun
 
 	// Rounds estimates how many more rounds an Unclear cell needs, and Time how long these
@@ -151,8 +151,8 @@ type Compared struct {
 	least float64 // the smallest P that is possible with this number of rounds
 }
 
-// By compares the same cells by another metric. It leaves out cells whose samples lack the metric,
-// unless their verdict is Bad or Differing.
+// By compares the same cells by another metric. It keeps cells with the verdict Bad or Differing. Of the
+// other cells, it leaves out those whose samples lack the metric.
 func (c *Comparison) By(m Metric) *Comparison {
 	out := &Comparison{Metric: m, First: c.First, Second: c.Second, Margin: c.Margin, Interleaved: c.Interleaved, Pairs: c.Pairs}
 	looks := 1.0
@@ -388,9 +388,9 @@ func (x *Compared) known() bool {
 	return x.Metric == Time || known(x.First) && known(x.Second)
 }
 
-// Points returns each side's values of x.Metric by round. For [Time] they are seconds or, if the
-// sides' numbers of operations differ, seconds per operation; x.PerOp is set accordingly. For other
-// metrics their unit is the Unit in [result.Metrics].
+// Points returns each side's values of x.Metric by round. For [Time] they are seconds or, if the sides'
+// numbers of operations differ, seconds per operation; x.PerOp is set accordingly. For any other metric, the
+// unit is in its entry of [result.Metrics].
 func (x *Compared) Points() (first, second []Point) {
 	if x.Metric != Time {
 		return x.First.points(x.Metric.of), x.Second.points(x.Metric.of)
@@ -441,10 +441,10 @@ func (x *Compared) means(confidence float64) Summary {
 	return pairedMeans(second, first, confidence)
 }
 
-// holm corrects p-values for the size of their family (Holm 1979, Scandinavian Journal of
-// Statistics 6(2)). The parameter "pairs" is the number of pairs of drivers. Each pair has a family
-// of the same size, so holm also corrects for the number of pairs (Bonferroni). Then the
-// probability of any false verdict, over all families, is at most [Doubt].
+// holm corrects p-values for the size of their family (Holm 1979, Scandinavian Journal of Statistics 6(2)).
+// The parameter "pairs" is the number of pairs of drivers. Each pair has a family of the same size, so holm
+// also corrects for the number of pairs (Bonferroni). After these corrections, the probability of any false
+// verdict, over all families, is at most [Doubt].
 func holm(family []*float64, pairs int) {
 	order := slices.Clone(family)
 	slices.SortStableFunc(order, func(a, b *float64) int { return cmp.Compare(*a, *b) })
@@ -455,10 +455,10 @@ func holm(family []*float64, pairs int) {
 	}
 }
 
-// mean returns the geometric mean of the ratios of all cells, over the rounds that all cells have.
-// It returns nil if there is no such round. The function "confidence" returns the confidence of the
-// interval for a number of rounds. If settled cells were not measured any more, only the rounds
-// before the first cell was settled count.
+// mean returns the geometric mean of the ratios of all cells, over the rounds that all cells have. It returns
+// nil if there is no such round. The function "confidence" returns the confidence of the interval for a
+// number of rounds. A run may stop measuring cells that are settled. In such a run, mean uses only the rounds
+// before the first cell was settled.
 func mean(cells []*Compared, confidence func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

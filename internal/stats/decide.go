@@ -55,8 +55,8 @@ func (o *Outcome) perTrial() time.Duration {
 	return time.Duration(sum / int64(max(len(o.Trials), 1)))
 }
 
-// MaxRounds is the greatest number of rounds that is estimated. As a result it means "this many or
-// more".
+// MaxRounds is the greatest number of rounds that is estimated. If an estimate is MaxRounds, at least so many
+// rounds are needed.
 const MaxRounds = 10_000
 
 // RoundsUntil estimates after how many rounds in total an interval has shrunk by the given factor.
@@ -94,9 +94,9 @@ func (x *Compared) more(within float64) int {
 	return x.moreUntil(n, least, narrower(x.Ratio, within, level, level/float64(x.Tests)))
 }
 
-// moreUntil estimates how many rounds more than n are needed until an interval has shrunk by the
-// given factor. The result is for at least as many rounds in total as the parameter "least" says.
-// [MaxRounds] means this many or more.
+// moreUntil estimates how many rounds more than n are needed until an interval has shrunk by the given
+// factor. In total there must also be at least as many rounds as the parameter "least" says. If the result is
+// [MaxRounds], at least so many rounds are needed.
 func (x *Compared) moreUntil(n, least int, factor float64) int {
 	total := RoundsUntil(n, factor)
 	if total == MaxRounds {

@@ -13,8 +13,8 @@ type Met string
 // The verdicts on an expectation.
 const (
 	IsMet     Met = "met"         // the whole interval of the figure is within the bound
-	NotMet    Met = "not met"     // the whole interval is beyond the bound
-	Undecided Met = "not decided" // the interval has the bound in it, or there is none
+	NotMet    Met = "not met"     // the whole interval of the figure is beyond the bound
+	Undecided Met = "not decided" // the bound is inside the interval of the figure, or the figure has no interval
 )
 
 // Expected is an expectation of a workload for one case.

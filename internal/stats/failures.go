@@ -70,8 +70,8 @@ func within(a, b []Point) (list []float64) {
 	return list
 }
 
-// flipSteps is the number of steps into which [exceeds] divides the sum of the absolute
-// differences. It computes the distribution of sums in these steps.
+// flipSteps is the number of steps into which [exceeds] divides the sum of the absolute differences.
+// [exceeds] computes the distribution of sums in these steps.
 const flipSteps = 4096
 
 // exceeds returns the p-value of the test that the mean of differences d is above a value. The
@@ -165,9 +165,9 @@ func (t Test) Seems() (enough int, seems bool) {
 	return enough, few && t.single*max(t.family, 1) < Alpha
 }
 
-// CompareFailures tests whether two cells differ in the share of operations that failed, by more
-// than [FailureMargin]. If they seem to differ, the ratio of their times has no meaning. The p-value
-// is not corrected for other comparisons.
+// CompareFailures tests whether two cells differ in the share of operations that failed, by more than
+// [FailureMargin]. If the shares seem to differ, the ratio of the cells' times has no meaning. The p-value is
+// not corrected for other comparisons.
 func CompareFailures(a, b *Cell) Test { return compareShares(within(a.shares(), b.shares())) }
 
 // compareFailures compares the shares of failed operations of every two cells of each table. The
@@ -207,9 +207,9 @@ func compareSharesOfAll(sets [][]Point) []Pair {
 	return compareAll(raised, func(int) bool { return true }, func(ratios []float64) Test { return compareShares(logs(ratios)) })
 }
 
-// markFailures marks the cells whose operations failed too often. It sets the field FailsMore of a
-// cell if significantly more of its operations failed than of another cell's. If that only seems to
-// be so, because there are too few rounds, it sets the field FailsOpen. See [Test.Seems].
+// markFailures marks the cells whose operations failed too often. It sets the field FailsMore of a cell if
+// significantly more of its operations failed than of another cell's. If more of its operations only seem to
+// have failed, because there are too few rounds to be sure, it sets the field FailsOpen. See [Test.Seems].
 func (t *Table) markFailures(pairs []Pair) {
 	measured := t.Measured()
 	for i, c := range measured {
@@ -282,7 +282,7 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 // Failing compares the shares of failed operations of the two sides of a cell.
 type Failing struct {
 	First, Second float64 // shares of failed operations, from 0 to 1, over all trials
-	P             float64 // p-value of the test that the shares differ by more than [FailureMargin], corrected for the looks
+	P             float64 // p-value of the test whether the shares differ by more than [FailureMargin], corrected for looks
 	Adjusted      float64 // P, also corrected for the number of cells
 
 	test  Test
@@ -351,9 +351,9 @@ func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 // significant yet. Such a cell gets no verdict, even if its times differ clearly.
 func (f *Failing) open() bool { return f != nil && !f.told() && f.test.P < Alpha }
 
-// within reports whether the whole interval of the difference of the shares is within a margin. A
-// margin of 0.02 is 2 percentage points. The least margin is [FailureMargin]. The result is also
-// true if f is nil, because then no operation failed.
+// within reports whether the whole interval of the difference of the shares is within a margin. A margin of
+// 0.02 is 2 percentage points. The least margin is [FailureMargin]. If f is nil, no operation failed, so the
+// result is true.
 func (f *Failing) within(margin float64) bool {
 	if f == nil {
 		return true

@@ -22,7 +22,7 @@ func adjustPairs(k int, pairs []Pair) {
 		pairs[i].family = float64(len(pairs))
 	}
 	if k == 2 {
-		for i := range pairs { // at most one pair: nothing to correct, so its exact p-value is kept
+		for i := range pairs { // there is at most one pair, so nothing is corrected, and the pair keeps its exact p-value
 			pairs[i].fine, pairs[i].alone = pairs[i].P, true
 		}
 		return
@@ -76,10 +76,10 @@ func closedTesting(k int, pairs []Pair) {
 	}
 }
 
-// Adjust corrects comparisons that are not pairs of a table, such as the comparisons of a study's
-// claims. It uses the step-up procedure of Benjamini and Hochberg (1995, Journal of the Royal
-// Statistical Society B 57(1)). Among the comparisons found to be significant, at most 5 % are
-// expected to be of equal sets.
+// Adjust corrects comparisons that are not pairs of a table, such as the comparisons of a study's claims. It
+// uses the step-up procedure of Benjamini and Hochberg (1995, Journal of the Royal Statistical Society B
+// 57(1)). Of the comparisons found to be significant, at most 5 % are expected to be false: their sets are
+// equal.
 func Adjust(family []*Test) {
 	order := slices.Clone(family)
 	slices.SortStableFunc(order, func(a, b *Test) int { return cmp.Compare(a.fine, b.fine) })

@@ -29,9 +29,9 @@ var stateOrder = []State{GateWrong, GateFailing, GateRegression, GateUnusable, G
 // Decision is the result of a gate for the candidate. The gate's report begins with it.
 type Decision string
 
-// The decisions. A candidate with Passed passes. A candidate with NotExcluded passes only if the
-// gate is not strict. Candidates with NotPassed or Failed do not pass. Failed means that a fault of
-// the candidate was found. Then [Gate.Shut] is true.
+// The decisions. A candidate with Passed passes. A candidate with NotExcluded passes only if the gate is not
+// strict. Candidates with NotPassed or Failed do not pass. Failed means that a fault of the candidate was
+// found, so [Gate.Shut] is true.
 const (
 	Failed      Decision = "Failed"
 	NotPassed   Decision = "Not passed"   // some cells could not be judged, or the measurement is incomplete
@@ -69,15 +69,15 @@ type Gated struct {
 	Again *Compared // the second measurement; nil if there was none
 
 	Stored bool   // the baseline's samples are from an earlier run
-	Beside bool   // the second measurement, Again, measured both sides in the same rounds
+	Beside bool   // the second measurement (the field Again) measured both sides in the same rounds
 	Moot   string // why a second measurement would be pointless; otherwise ""
 
 	// Excluded says that a GateUnconfirmed cell certainly has no regression. Either its second
 	// measurement excludes one, or both sides are the same build.
 	Excluded bool
 
-	more    float64 // P, corrected only for the number of looks
-	failing float64 // the p-value of Failing, corrected for looks and all of the gate's tests
+	more    float64 // P, corrected only for the number of looks (see [Look])
+	failing float64 // the p-value of Failing, corrected for the number of looks (see [Look]) and for all of the gate's tests
 }
 
 // NewGate judges comparisons of the same two sides, one for each metric. The parameter "most" is
@@ -159,10 +159,10 @@ func (g *Gate) test() {
 	g.Tests = len(family)
 }
 
-// moreThan returns the p-value of the one-sided test that the second side's figure is greater than
-// the first side's by more than the given share. It is corrected for the number of looks. The test
-// is against the allowed share, not against equality. A test against equality would, with enough
-// rounds, even reject a candidate that needs only a little more.
+// moreThan returns the p-value of the one-sided test that the second side's figure is greater than the first
+// side's by more than the given share. It is corrected for the number of looks (see [Look]). The test is
+// against the allowed share, not against equality. A test against equality would, with enough rounds, even
+// reject a candidate that needs only a little more.
 func (x *Compared) moreThan(share float64) float64 {
 	allowed := math.Log1p(share) + rounding
 	first, second := x.Points()
@@ -273,10 +273,10 @@ func (x *Compared) moreUntilJudged(most, tests float64) int {
 	return x.moreUntil(x.Ratio.N, 0, factor)
 }
 
-// Settled returns the IDs of the cases that need no further rounds. Each cell of such a case has a
-// certain result: a fault such as a regression, no regression, or that it cannot be judged. The
-// case also has no expectation that further rounds may decide. If the baseline was measured by
-// another run, only cases of the candidate are returned.
+// Settled returns the IDs of the cases that need no further rounds. Each cell of such a case has a final
+// result: it has a fault such as a regression, it has no regression, or it cannot be judged. Nor can further
+// rounds decide an expectation of the case. If the baseline was measured by another run, only cases of the
+// candidate are returned.
 func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {

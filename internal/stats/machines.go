@@ -7,9 +7,9 @@ import "slices"
 type Machines struct {
 	Runs []*Analysis
 
-	// Pairs has the pairs of drivers that at least two runs compare in the same table. Pairs with
-	// the floor are left out. If the runs were made to compare two sides, each cell is one pair:
-	// the two sides.
+	// Pairs has the pairs of drivers that at least two runs compare in the same table. Pairs with the floor,
+	// the driver that ratios are relative to, are left out. If the runs were made to compare two sides, each
+	// cell is one pair: the two sides.
 	Pairs []MachinesPair
 }
 
@@ -34,11 +34,11 @@ type Agreement string
 const (
 	Everywhere Agreement = "everywhere" // all runs say slower, or all say faster, or all say that the sides take the same time
 	Reversed   Agreement = "reversed"   // some runs say slower, others faster
-	Partly     Agreement = "partly"     // any other mix, such as slower on some and unclear on others
+	Partly     Agreement = "partly"     // any other combination, such as slower on some machines and unclear on others
 	Nowhere    Agreement = "nowhere"    // the verdicts of all runs are unclear
 )
 
-// OnMachines compares the verdicts of runs. A run that is nil has no verdicts.
+// OnMachines compares the verdicts of runs. A nil run has no verdicts.
 func OnMachines(runs []*Analysis) *Machines {
 	m := &Machines{Runs: runs}
 	for i, a := range runs {

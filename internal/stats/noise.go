@@ -71,13 +71,13 @@ func (n Noise) SmallestDifference(rounds int) float64 {
 	return math.Expm1(at * math.Sqrt(float64(len(drawn))/float64(rounds)))
 }
 
-// Range returns a range for a difference that [Noise.SmallestDifference] returned. In about nine of
-// ten cases, the range contains the difference that SmallestDifference would return after a very long
+// Range returns a range for a difference that [Noise.SmallestDifference] returned. In about nine of ten
+// cases, the range contains the difference that SmallestDifference would return after a very long
 // measurement. Range resamples the measured rounds. It assumes that the logarithm of the difference is
 // proportional to the width of the interval of the ratios. The result is the union of two bootstrap
-// intervals: the percentile interval and the basic interval of the logarithm (A. C. Davison, D. V.
-// Hinkley, Bootstrap Methods and their Application, chapter 5). Both are computed at 95 %. With few
-// rounds, each alone contains the true value in fewer than 95 % of cases, therefore the union.
+// intervals: the percentile interval and the basic interval of the logarithm (A. C. Davison, D. V. Hinkley,
+// Bootstrap Methods and their Application, chapter 5). Both are computed at 95 %. With few rounds, each of
+// the two intervals contains the true value in fewer than 95 % of cases. Therefore Range returns the union.
 func (n Noise) Range(difference float64) (low, high float64) {
 	const times = 200
 	random := rand.New(rand.NewPCG(3, 4))

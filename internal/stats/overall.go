@@ -69,7 +69,7 @@ const (
 
 type entry struct {
 	first *result.Case  // the driver's first case
-	cells map[int]*Cell // by index of the table; only cells with figures
+	cells map[int]*Cell // the driver's cells that have figures, by index of the table
 }
 
 func (d *OverallDriver) takesPart() bool { return len(d.Points) >= MinSamples }

@@ -29,8 +29,8 @@ type Throughput struct {
 	PerSecond float64
 }
 
-// MinScaling is how many different numbers of clients [FitScaling] needs. The law has three
-// parameters, so it would fit any throughputs of only three numbers of clients.
+// MinScaling is how many different numbers of clients [FitScaling] needs. With only three numbers of clients,
+// the three parameters of the law would fit any throughputs.
 const MinScaling = 4
 
 // FitScaling fits the universal scalability law to points by least squares of the relative

@@ -40,9 +40,9 @@ func (f *Figure) Settled(precision float64) bool {
 	return ok && spread <= precision
 }
 
-// Further estimates how many more rounds are needed until the figure is settled. It assumes that
-// the interval shrinks with the square root of the number of rounds. [MaxRounds] means this many or
-// more.
+// Further estimates how many more rounds are needed until the figure is settled. It assumes that the interval
+// shrinks with the square root of the number of rounds. If the result is [MaxRounds], at least so many rounds
+// are needed.
 func (f *Figure) Further(precision float64) int {
 	spread, ok := f.Summary.Spread()
 	switch {
@@ -157,8 +157,9 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 	}
 }
 
-// summaryOpen returns the IDs of the cases in the summary whose driver's ratio is not within
-// ±precision. If there are any, it also returns the IDs of the base's cases.
+// summaryOpen returns the IDs of the cases in the summary whose driver's ratio is not within ±precision. If
+// there are such cases, it also returns the IDs of the cases of the base, the driver that ratios are relative
+// to.
 func (a *Analysis) summaryOpen(precision float64) (ids []int) {
 	o := a.summary()
 	if len(o.Tables) < 2 {

@@ -88,9 +88,9 @@ func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 // from the number of clients of the workload.
 const poolSize = "pool_size"
 
-// poolFollows reports whether the size of the pool is determined by the rest of a case, for
-// example by a parameter for the number of clients. If not, several sizes were requested, and
-// the size is a factor itself.
+// poolFollows reports whether the size of the pool follows from other parameters or settings of a case, such
+// as a parameter for the number of clients. If it does not, several sizes were requested, and the size is a
+// factor itself.
 func poolFollows(cases []result.Case) bool {
 	sizes := map[string]string{}
 	for i := range cases {

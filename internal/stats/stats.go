@@ -53,8 +53,8 @@ type Interval struct {
 // Summary describes one set of samples.
 type Summary struct {
 	N        int       `json:"n"`
-	Median   float64   `json:"median"`             // 0 if N is 0
-	Interval *Interval `json:"interval,omitempty"` // nil if there are too few samples
+	Median   float64   `json:"median"`             // median of the samples; 0 if N is 0
+	Interval *Interval `json:"interval,omitempty"` // interval of the median; nil if there are too few samples
 	Warnings []string  `json:"warnings,omitempty"`
 }
 

@@ -210,9 +210,9 @@ func (t *Table) rank() {
 	}
 }
 
-// floorOf returns the index of the case whose driver has the name in the parameter "floor". If there is no such
-// case, it returns the index of the first case whose driver is a version of the named driver. It returns -1 if
-// there is none of these either.
+// floorOf returns the index of the case whose driver has the name in the parameter "floor". If there is no
+// such case, it returns the index of the first case whose driver is a version of the named driver. If there
+// is no version either, it returns -1.
 func floorOf(cases []*result.Case, floor string) int {
 	best := -1
 	for i, c := range cases {

@@ -9,14 +9,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// verifyChecksums compares the checksums of the values that the cases read. All drivers did the
-// same work, so their checksums must agree. A checksum that more than half of the drivers have is
-// assumed to be right, and cases with another one get the status [result.Wrong]. If there is no
-// such checksum, all cases get this status, because nobody can know which driver is at fault.
+// verifyChecksums compares the checksums of the values that the cases read. All drivers did the same work, so
+// their checksums must agree. A checksum that more than half of the drivers have is assumed to be right, and
+// cases with another checksum get the status [result.Wrong]. If there is no such checksum, all cases get this
+// status, because nobody can know which driver is at fault.
 func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
-		var sums []string // in order of first appearance
+		var sums []string // the distinct checksums, in the order of their first appearance
 		for _, o := range slices.Concat(g.Outcomes, g.shared) {
 			if o.Status != result.OK && o.Status != NotMeasured { // a case that is NotMeasured may have a checksum, from a trial that does not count
 				continue
@@ -40,9 +40,9 @@ func (g *Group) verifyChecksums() {
 	}
 }
 
-// checksums returns the distinct checksums of a phase. If a checksum is malformed, it returns only
-// that checksum, as the result "bad". The checksums include those of trials that were measured
-// again, although these trials do not count otherwise.
+// checksums returns the distinct checksums of a phase. This includes the checksums of trials that do not
+// count because their cases were measured again. If a checksum is malformed, checksums returns only that
+// checksum, as the result "bad".
 func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	for _, s := range o.measured(phase, true) {
 		switch {
@@ -114,9 +114,9 @@ func drivers(list []*Outcome) string {
 	return strings.Join(names, " and ")
 }
 
-// another returns the name of a driver that, if added to the run, can show which driver is right.
-// It is the first of three drivers without common code that is not in the parameter "present", or
-// "another driver" if all three are.
+// another returns the name of a driver that, if added to the run, can show which driver is right. Three
+// drivers have no code in common. another returns the first of them that is missing in the parameter
+// "present". If none is missing, it returns "another driver".
 func another(present []string) string {
 	for _, name := range []string{"native", "modernc", "ncruces"} {
 		if !slices.ContainsFunc(present, func(p string) bool { return result.BaseDriver(p) == name }) {

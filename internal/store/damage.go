@@ -119,7 +119,7 @@ func checkTrial(id, caseID int64, t *result.Trial) error {
 const maxProfile = 16 << 20
 
 // checkProfile returns an error if a profile contradicts itself or is too large. The parameter "size" is the
-// length of its record in bytes.
+// length of the profile's record in bytes.
 func checkProfile(p *result.Profile, size int64) error {
 	switch {
 	case size > maxProfile:
@@ -199,8 +199,8 @@ func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
 	return nil
 }
 
-// FirstDamaged returns an error about the first run of a list that is damaged, or nil. The parameter "path"
-// is the path of the store.
+// FirstDamaged returns an error about the first damaged run of a list, or nil if no run is damaged. The
+// parameter "path" is the path of the store.
 func FirstDamaged(path string, list []Entry) error {
 	for _, e := range list {
 		if e.Damaged != "" {

@@ -13,7 +13,7 @@ import (
 // Errors that callers can distinguish with errors.Is.
 var (
 	ErrNoStore = errors.New("no runs yet")    // the store's file does not exist
-	ErrRefused = errors.New("cannot be used") // the file is not a store, or not one that this version can use
+	ErrRefused = errors.New("cannot be used") // the file is not a store, or it is a store that this version cannot use
 	ErrNewer   = errors.New("it was made by a newer sqlite3perf")
 	ErrNoRun   = errors.New("no such run") // the store has no run with that number
 	ErrDamaged = errors.New("is damaged")  // the contents of the store contradict themselves

@@ -112,12 +112,12 @@ func original(ctx context.Context, migrations []string) (list []object, err erro
 	return slices.DeleteFunc(list, func(o object) bool { return o.typ != "table" && o.typ != "index" }), err
 }
 
-// ordinary returns an error unless the store's schema is as the migrations create it. It must have the same
-// tables and indexes, unchanged. These tables may have no other indexes, and the store may have no triggers
-// or virtual tables. With these rules, no SQL that somebody else put into the file can run, for example in a
-// trigger, in a computed column, or in a view with the name of a table. Additional tables and views are
-// allowed, because they are never read. PRAGMA functions are not used, because a view could have the name of
-// such a function.
+// ordinary returns an error if the store's schema breaks a rule. The store must have the tables and indexes
+// that the migrations create, unchanged. These tables may have no other indexes, and the store may have no
+// triggers or virtual tables. With these rules, no SQL that somebody else put into the file can run, for
+// example in a trigger, in a computed column, or in a view with the name of a table. Additional tables and
+// views are allowed, because they are never read. PRAGMA functions are not used, because a view could have
+// the name of such a function.
 func (s *Store) ordinary(ctx context.Context, c *sql.Conn, migrations []string) error {
 	bad := func(format string, args ...any) error {
 		return refuse(s.path, fmt.Errorf(format+": its tables are not those of a store", args...))

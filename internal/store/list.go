@@ -200,8 +200,8 @@ func noteWarnings(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	})
 }
 
-// number converts a column's value to an ID. If the store is damaged, the value may not be an
-// integer. Then number returns 0, which is no row's ID.
+// number converts a column's value to an ID. If the store is damaged, the value may be something other than
+// an integer. In that case number returns 0, which is no row's ID.
 func number(id any) int64 {
 	n, _ := id.(int64)
 	return n

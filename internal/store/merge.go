@@ -210,10 +210,10 @@ func (m *merge) flush(ctx context.Context) error {
 	return nil
 }
 
-// compare compares a run of the other store ("theirs") with the run of this store that has the
-// number id. The result "done" is true if they are the same run. If this store's copy is itself
-// from a merge, compare adds the parts that it lacks. A run that was measured into this store is
-// never changed. "done" is false if the runs are different, or if this store's run is damaged.
+// compare compares a run of the other store ("theirs") with the run of this store that has the number id. The
+// result "done" is true if they are the same run. If this store got its copy of the run by a merge, compare
+// adds the parts that this copy lacks. A run that was measured into this store is never changed. "done" is
+// false if the runs are different, or if this store's run is damaged.
 func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run) (done bool, err error) {
 	ours, err := m.to.Load(ctx, id)
 	if errors.Is(err, ErrDamaged) {
@@ -273,9 +273,9 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	return true, whole, err
 }
 
-// extend adds to "ours", a run of this store, the parts that only "theirs" has, which is a longer copy of the
-// same run. It replaces the record of "ours" by the record of "theirs". In memory, "theirs" gets the number
-// of "ours".
+// extend adds missing parts to "ours", a run of this store. These parts are in "theirs", a longer copy of the
+// same run. extend replaces the record of "ours" by the record of "theirs". In memory, "theirs" gets the
+// number of "ours".
 func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		for i := range theirs.Trials {

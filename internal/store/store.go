@@ -118,8 +118,8 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 	return nil, err
 }
 
-// absent returns the error that there is no store at path. If the directory does not exist either,
-// the error says so, because then the user may have mistyped the path.
+// absent returns the error that there is no store at path. If the directory does not exist either, the user
+// may have mistyped the path, so the error says that the directory is missing.
 func absent(path string) error {
 	without := ""
 	if dir := filepath.Dir(path); len(directory.Missing(dir)) > 0 {
@@ -272,10 +272,10 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 // Checking this much takes a fraction of a second.
 const checkedSize = 64 << 20
 
-// quickCheck asks SQLite to check the structure of the file. In a large store that is not foreign,
-// SQLite checks only the table of runs, and finds faults in other tables later, when it reads them.
-// Constraints are not checked here but when a run is loaded, because a bad record does not affect
-// other runs.
+// quickCheck asks SQLite to check the structure of the file. If somebody else may have made the file, SQLite
+// checks all tables. In any other large store, SQLite checks only the table of runs, and finds faults in
+// other tables later, when it reads them. Constraints are not checked here but when a run is loaded, because
+// a bad record does not affect other runs.
 func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 	var pages, size int64
 	if err := c.QueryRowContext(ctx, `PRAGMA page_count`).Scan(&pages); err != nil {
@@ -313,8 +313,8 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 // went wrong.
 var errRollback = errors.New("rollback")
 
-// write calls the function "do" in a transaction. If write returns no error, the transaction is durable.
-// write waits for other processes only at the beginning, and until a moment after ctx ends. If it does not
+// write calls the function "do" in a transaction. If write returns no error, the transaction is durable. Only
+// at the beginning may write wait for other processes, at most until a moment after ctx ends. If it does not
 // have to wait, it writes even if ctx has ended.
 func (s *Store) write(ctx context.Context, do work) error {
 	if s.readOnly {

@@ -166,10 +166,9 @@ func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 	return s.kept(ctx, run)
 }
 
-// kept checks that a run has arrived in the store. It returns an error unless the run is in the
-// file that now has the store's name, which may be another file than the one that was opened. If
-// ctx has ended, kept waits only a [moment]. If it cannot read the file in that time, it returns no
-// error.
+// kept checks that a run has arrived in the store. It looks for the run in the file that has the store's name
+// now. This may be another file than the one that was opened. If the run is not there, kept returns an error.
+// If ctx has ended, kept waits only a [moment]. If it cannot read the file in that time, it returns no error.
 func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	ctx, cancel := momentLonger(ctx)
 	defer cancel()

@@ -31,9 +31,9 @@ func (k key) on(driver string) key {
 	return k
 }
 
-// counted returns the key of the cell in which rare events, such as lock errors, are counted. The
-// run may measure the same work in two cases: the case of k, and a case with a single long trial.
-// If so, counted returns the key of the cell with the long trial. Otherwise it returns k.
+// counted returns the key of the cell in which rare events, such as lock errors, are counted. The run may
+// measure the same work in two cases: the case of k, and a case with a single long trial. In such a run,
+// counted returns the key of the cell with the long trial. In other runs, it returns k.
 func (c *cells) counted(k key) key {
 	long := k
 	long.once, long.nth = true, maps.Clone(k.nth)

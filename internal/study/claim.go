@@ -33,10 +33,9 @@ type comparison struct {
 	atMost  float64 // 0 means no bound, but for a count without atLeast it means at most 0
 	count   bool    // x is a count, added over all trials
 
-	// If x is nil, the figure is in the field "value", because it is not computed from samples of
-	// cells. The field "why" gives the reason if there is no figure, or if the figure cannot be
-	// judged. In the latter case, the field "needs" says which further rounds may decide the
-	// comparison.
+	// If x is nil, the figure is in the field "value", because it is not computed from samples of cells. The
+	// field "why" gives the reason if there is no figure, or if the figure cannot be judged. If the figure
+	// cannot be judged, the field "needs" says which further rounds may decide the comparison.
 	value *float64
 	why   string
 	needs need
@@ -156,9 +155,9 @@ func (c *comparison) measure(in *cells) report.Comparison {
 	return out
 }
 
-// failuresDiffer returns a message if the cells of a comparison seem to differ in their shares of
-// failed operations. Such cells did different work, so their times cannot be compared. Otherwise it
-// returns "".
+// failuresDiffer returns a message if the cells of a comparison seem to differ in their shares of failed
+// operations. If they do not seem to differ, it returns "". Cells with different shares did different work,
+// so their times cannot be compared.
 func (c *cells) failuresDiffer(list operand) string {
 	var first *stats.Cell
 	for _, q := range list {
@@ -208,7 +207,7 @@ func (c *cells) tooShort(k key) string {
 // is outside the range.
 //
 // Ratios have further conditions. If 1 is not inside the range, the ratio holds only if the two sides differ
-// significantly. If the interval is outside the range, next to a bound of 1, the ratio is undecided unless the
+// significantly. If the interval is outside the range, next to a bound of 1, the ratio is decided only if the
 // two sides differ significantly. If 1 is a bound and the two sides are [alike] without a significant
 // difference, the ratio does not hold.
 //
@@ -266,7 +265,8 @@ type ruling struct {
 }
 
 // rule evaluates the comparisons of all claims together, because their p-values are corrected together. The
-// parameter "before" has earlier rulings. A comparison that was decided there keeps its ruling.
+// parameter "before" has the rulings of an earlier evaluation. A comparison that was decided then keeps its
+// ruling.
 func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	list := make([][]*ruling, len(claims))
 	var fresh []*ruling

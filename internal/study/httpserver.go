@@ -161,7 +161,7 @@ var (
 func (c *cells) steadyTable() *table {
 	t := c.table(report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", document.Thousands(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
 		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}},
-		// The 99th percentile has its interval, because the table is about it.
+		// The column of the 99th percentile has an interval, because the table is about this percentile.
 		slices.Concat([]column{{"p50", p50, justMedian}, {"p99", p99, median}}, httpTail, []column{{"late p99", lateness, justMedian}}, httpServerColumns)...)
 	var late []string
 	for _, d := range c.driversOf("http-steady", httpDrivers...) {

@@ -13,10 +13,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// A run with a limited time spends it on the claims. In the first [lab.MinRounds] rounds, each case
-// is measured. After them and until the first look, only cases on which claims depend are measured.
-// After the first look, only cases of open claims are measured, and only if the remaining time will
-// probably suffice to decide the claims.
+// A run with a limited time spends it on the claims. In the first [lab.MinRounds] rounds, each case is
+// measured. After them and until the first look, only cases on which claims depend are measured. After the
+// first look, only cases of open claims (claims that are not decided yet) are measured, and only if the
+// remaining time will probably suffice to decide the claims.
 //
 // The claims are evaluated three times: at two looks during the run, and at its end. These three
 // evaluations share the significance level, so that the probability of deciding a comparison

@@ -366,8 +366,9 @@ func (r Ref) Env() []string {
 // report.
 func (r Ref) Variables() []string { return slices.Sorted(maps.Keys(r.variables())) }
 
-// Unproven compares the worker's proof with the properties of the variant. If the proof does not show a
-// property, Unproven returns a message about this property. Otherwise, and for an executable, it returns "".
+// Unproven compares the worker's proof, the values that the worker read back, with the properties of the
+// variant. If the proof does not show a property, Unproven returns a message about this property. If the
+// proof shows all properties, or if the variant is an executable, it returns "".
 func (r Ref) Unproven(p *protocol.Proof) string {
 	lacks := func(what, wanted, got string) string {
 		return fmt.Sprintf("%s: wanted %s, got %s: the worker is not the variant that was asked for", what, cmp.Or(wanted, "nothing"), cmp.Or(got, "nothing"))

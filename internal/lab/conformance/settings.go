@@ -101,7 +101,7 @@ func dropsCaches(ctx context.Context, s *Subject) error {
 }
 
 // readsCount reports whether the system drops files in a directory from its page cache, and counts what a
-// process then reads.
+// process reads from the disk afterward.
 func readsCount(dir string) (bool, error) {
 	data := make([]byte, 1<<20)
 	f, err := os.Create(filepath.Join(dir, "dropped"))

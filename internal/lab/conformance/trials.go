@@ -55,9 +55,9 @@ func well(t *result.Trial) error {
 }
 
 // turns returns a check that runs two trials of a workload, which take turns. The check does this several
-// times, as the parameter "rounds" says. The first time, each phase is in one piece. Later, it is in slices of
-// a few operations. A worker need not wait for the order to proceed, but then it must not claim that it
-// waits. It may ignore the slices.
+// times, as the parameter "rounds" says. The first time, each phase is in one piece. After that, each phase
+// is in slices of a few operations. A worker may ignore the slices. It may also go on without waiting for the
+// order to proceed, but a worker that does so must not claim that it waits.
 func turns(text string, rounds int) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		c, err := s.caseOf(text, nil)
@@ -123,7 +123,7 @@ func smoke(ctx context.Context, s *Subject) error {
 	return err
 }
 
-// answer is the known result of a phase whose result the lab cannot compute from generators.
+// answer is the known result of a phase whose result the lab cannot compute from the generated data.
 type answer struct {
 	Checksum   string           `json:"checksum"`
 	Operations map[string]int64 `json:"operations,omitempty"`  // for a mix: how often each operation was executed

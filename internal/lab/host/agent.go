@@ -54,8 +54,8 @@ const Silence = 5 * time.Minute
 // errEnded is the cause with which the current work is canceled when the other machine has gone.
 var errEnded = errors.New("the other side has gone")
 
-// Serve answers requests until its input ends, or until it has received nothing for the time [Silence]. Then
-// it stops the current work. It removes the directories that it created, except the cache.
+// Serve answers requests until its input ends, or until it has received nothing for the time [Silence]. After
+// that, it stops the current work, and removes the directories that it created, except the cache.
 func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -293,8 +293,8 @@ func (t *teller) event(b building) {
 	}
 }
 
-// The method "needs" stores the preparations that the other machine sends. They may name workers that were
-// built on that machine. Then it asks all workers for the features that their workloads need.
+// The method "needs" stores the preparations that the other machine sends. These may name workers that were
+// built on that machine. After storing them, it asks all workers for the features that their workloads need.
 func (a *Agent) needs(ctx context.Context, list []preparation) ([]preparation, error) {
 	var cases []*lab.Case
 	for _, p := range list {

@@ -414,7 +414,7 @@ func (m *Machine) send(r request) error {
 }
 
 // call sends the agent a request and waits for the reply. It decodes the result into the value to which the
-// parameter "into" points, and calls the function "event", unless it is nil, for each event.
+// parameter "into" points, and calls the function "event" for each event. The function may be nil.
 func (m *Machine) call(ctx context.Context, method string, params, into any, event func(reply)) error {
 	text, err := json.Marshal(params)
 	if err != nil {

@@ -38,7 +38,8 @@ type Place struct {
 	Limit time.Duration `json:"limit_ns"`       // time limit for one trial
 	Hint  string        `json:"hint,omitempty"` // advice if a driver lacks a feature; "": none
 
-	// Elsewhere is advice if Dir is missing or full, besides creating Dir or making room. "" means none.
+	// Elsewhere is additional advice if Dir is missing or full. The usual advice is to create Dir or to make
+	// room. "" means that there is no additional advice.
 	Elsewhere string `json:"elsewhere,omitempty"`
 }
 

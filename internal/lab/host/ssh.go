@@ -105,7 +105,7 @@ func (p *sshCommand) fault(err error) *Error {
 		return &Error{p.host, explain(p.host, p.client, said)}
 	case ended && last != "":
 		return &Error{p.host, "the connection ended: " + last}
-	case ended: // if the connection ends in another way, the client prints a message
+	case ended: // if the connection had ended for another reason, the client would have printed a message
 		return &Error{p.host, "the agent there was killed"}
 	case p.ProcessState != nil && endedBy(p.ProcessState) != "":
 		return &Error{p.host, "the connection ended: the SSH client here was " + endedBy(p.ProcessState)}

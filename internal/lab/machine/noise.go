@@ -70,9 +70,9 @@ func medianOf(d []time.Duration) time.Duration {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// Calibrate does a fixed amount of work in the CPU and in memory, about 10 ms in total, and
-// returns how long it took. It returns five times the median of five passes, so a single
-// interruption does not count, but a slower machine does.
+// Calibrate does a fixed amount of work in the CPU and in memory, about 10 ms in total, and returns how long
+// it took. It returns five times the median of five passes, so a single interruption does not change the
+// result, but a slower machine does.
 func Calibrate() time.Duration {
 	table := newTable()
 	times := make([]time.Duration, 5)

@@ -8,7 +8,7 @@ import (
 )
 
 // Room returns how many bytes of memory are available, and how many bytes can be written to the file system
-// of a directory. If a number is not known, it is the greatest possible one.
+// of a directory. If one of the two numbers is not known, the greatest possible number is returned for it.
 func Room(dir string) (memory, room uint64) {
 	memory, room = math.MaxUint64, math.MaxUint64
 	if v, err := mem.VirtualMemory(); err == nil {

@@ -43,7 +43,7 @@ func (a *Alarm) wind() {
 }
 
 // count subtracts the time since the timer was set from the time left. If the timer is very late, this
-// process was stopped. Then the delay is not subtracted, but added to a.stopped.
+// process was stopped, so the delay is added to a.stopped instead.
 func (a *Alarm) count() {
 	passed := time.Since(a.set)
 	if late := passed - a.next; late > alarmLate {

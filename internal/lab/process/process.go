@@ -25,8 +25,8 @@ import (
 // ExitGrace is how long a worker may take to exit after its last answer.
 const ExitGrace = 10 * time.Second
 
-// leaveGrace is how long a worker may take, after its input is closed, to remove data that is not in files of
-// its own, for example a database on a server.
+// leaveGrace is how long a worker may take, after its input is closed, to remove data that it keeps outside
+// its own files, for example a database on a server.
 const leaveGrace = 15 * time.Second
 
 // MaxLine is the limit in bytes for one answer of a worker.
@@ -126,13 +126,11 @@ func Mark(cmd *exec.Cmd, id string) {
 // NewMark returns a mark for a process that does not have a [Scratch] directory.
 func NewMark() string { return fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64()) }
 
-// ExitedWell reports whether err, from [exec.Cmd.Wait], means exit status 0. ErrWaitDelay
-// counts as success: a child then kept the worker's standard error open, which does not make
-// the answers wrong.
+// ExitedWell reports whether err, from [exec.Cmd.Wait], means exit status 0. ErrWaitDelay counts as success:
+// it means that a child process kept the worker's standard error open, but the worker's answers are complete.
 func ExitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWaitDelay) }
 
-// DetailEnd is the number of bytes that are kept of a reason's detail, at its beginning and at
-// its end.
+// DetailEnd limits a reason's detail. Of a long text, the first and the last DetailEnd bytes are kept.
 const DetailEnd = 2 << 10
 
 // register matches a line of the register dump at the end of a Go crash. The dump is useless without a

@@ -244,8 +244,8 @@ func storedOrReport(ctx context.Context, env *cli.Environment, storeFile, side s
 }
 
 // foreign reports whether a run may be somebody else's, because it was merged or is from a JSON report.
-// The parameter "named" is the run's name on the command line, which ends in .json for a report. Not
-// even the texts of a foreign run's workloads are executed.
+// Nothing in such a run is executed, not even the SQL of its workloads. The parameter "named" is the
+// run's name on the command line, which ends in .json for a report.
 func foreign(run *result.Run, named string) bool {
 	return run.Merged != "" || strings.HasSuffix(named, ".json")
 }

@@ -60,9 +60,9 @@ type Ranking struct {
 	Base    string `json:"base,omitempty"` // name of the row that the ratios are relative to
 	IsFloor bool   `json:"is_floor"`       // whether Base is the floor, a row for comparison that nobody would choose
 
-	// Enough is the number of rounds after which Best would differ significantly from a row in
-	// Tied, if all rounds so far agree which of the two is faster. It is 0 if there is no such
-	// row.
+	// In some tables, all rounds so far agree whether Best or a row in Tied is faster. Enough is the
+	// number of rounds, from the first one on, after which Best would differ significantly from all
+	// such rows if later rounds agree too. It is 0 if there is no such row.
 	Enough int `json:"rounds_enough,omitempty"`
 
 	Rounds  int `json:"rounds"`  // fewest rounds of any row that has a rank

@@ -167,6 +167,6 @@ type Reliability struct {
 	Exchanged bool
 }
 
-// FalseTables returns how many tables may report a difference between two equal drivers: an upper
-// bound of the expected number.
+// FalseTables returns an upper bound of the expected number of tables that report a difference
+// although the drivers are equal.
 func (r Reliability) FalseTables() float64 { return Alpha * float64(r.Telling) }

@@ -49,9 +49,10 @@ func (s *Search) gains() (list []*Tried) {
 	return list
 }
 
-// stacks measures several values together. It takes them from the list s.gains(): the best two values, the
-// best three, and so on, for each loss that may be risked. It also tries values that could not be tried
-// before, by adding them to the largest of these candidates.
+// stacks measures candidates that combine values of the list s.gains(): the best two values, the best three,
+// and so on. It does so for each level of data loss that the user permits. Some values are possible only
+// together with others, so they could not be tried by themselves. stacks adds each of them to the candidate
+// that has the most values.
 func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
 	for level := range min(conditions.DatabaseLost, max(s.Most, s.found.Loss)) + 1 {

@@ -69,8 +69,8 @@ type Commit struct {
 	Hang    bool `json:"hang,omitempty"`    // set, together with Early, to wait instead of running COMMIT, until the worker is killed
 }
 
-// StageCommit is the stage of the report that acknowledges a transaction. The report's number of
-// rows is the transaction's number.
+// StageCommit is the value of the field Stage in a [Progress] that acknowledges a transaction. Its
+// field Rows is the number of the transaction, counted from 0, and not a count of rows.
 const StageCommit = "commit"
 
 // Committed is the result of Commit.

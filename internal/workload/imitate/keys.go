@@ -143,9 +143,9 @@ func (b *builder) keys(t *table) string {
 	return d.name
 }
 
-// domain returns the name, as set.column, of a column that has the possible values of column j of t.parts.
-// For a foreign key, it is the parent's column. Otherwise domain adds a data set for the column. If the
-// parameter "more" is true, the values in that data set occur in no loaded row.
+// domain returns the column of a data set from which the values of the table's column t.parts()[j] are
+// picked, as set.column. For a foreign key, this is the column in the parent's data set. Otherwise domain
+// adds a data set. If the parameter "more" is true, that data set has only values that no loaded row has.
 func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
 	c := t.parts()[j]

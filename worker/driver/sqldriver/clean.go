@@ -83,8 +83,8 @@ type cleanExecutingConn struct {
 	executing
 }
 
-// BeginTx leaves c.tx unchanged if it fails. It also fails if a transaction is already open, and that
-// transaction still uses c.tx.
+// If BeginTx fails, it leaves c.tx unchanged. The cause may be that a transaction is already open,
+// which still uses c.tx.
 func (c *cleanConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	tx, err := c.beginner.BeginTx(ctx, opts)
 	if err != nil {

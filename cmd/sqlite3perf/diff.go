@@ -79,7 +79,7 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	cli.AddQuietFlag(f, &o.quiet)
 	cli.AddStoreFlag(f, &o.output.Store)
 	f.StringVar(&o.output.Format, "format", cli.TableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
-	f.BoolVar(&o.output.Full, "full", false, "print every statement of each group, uncut, also on a terminal")
+	f.BoolVar(&o.output.Full, "full", false, "every statement of each group, uncut, also on a terminal")
 }
 
 const allWorkloads = "all"

@@ -75,7 +75,7 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "one built-in workload or YAML file whose transactions are committed (default: ledger)"
 	f.IntVar(&o.transactions, "transactions", 24, "record at most this many transactions")
-	f.IntVar(&o.states, "states", 200, "judge at most this many different states after each kind of fault, for each driver and combination of settings")
+	f.IntVar(&o.states, "states", 200, "judge at most this many different states of the files after each kind of fault, for each driver and combination of settings")
 	f.StringSliceVar(&o.judges, "judges", []string{crash.PlainC}, "drivers that open each state, in addition to the driver that wrote it. With the fault \"shared\", these drivers take turns as the other process that writes")
 	cli.Reaching(f, cli.Executes, "judges")
 	f.DurationVar(&o.budget, "budget", 0, "repeat the fault \"shared\" with other seeds for this long, for each driver and combination of settings (default: once with each of --judges)")

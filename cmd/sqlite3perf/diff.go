@@ -67,7 +67,7 @@ type diffOptions struct {
 func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all means every built-in workload"
-	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run on a new database (repeatable: run in the given order)")
+	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run on a new database (repeatable: run in order)")
 	cli.Reaching(f, cli.ReachesOut, "sql") // the SQL may open any file
 	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
 	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")

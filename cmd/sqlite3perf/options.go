@@ -122,7 +122,7 @@ func (o *runOptions) addTimeFlag(f *pflag.FlagSet, value time.Duration, usage st
 }
 
 func (o *runOptions) addSeedFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.seed, "seed", "", "`number` from which all values and the order of trials are made, below 2⁵³ (default: random, and reported)")
+	f.StringVar(&o.seed, "seed", "", "`number` below 2⁵³ from which all values and the order of trials are made (default: random, and reported)")
 	cli.Grouped(f, cli.GroupWhat, "seed")
 }
 

@@ -62,7 +62,7 @@ Two of these commands may use one file at the same time:
 	cli.Reaching(f, cli.Overwrites, "clear")
 	f.BoolVar(&o.close, "close", true, "close the database at the end; --close=false leaves the WAL as it is")
 	f.StringVar(&o.txlock, "txlock", "", "write in explicit transactions that begin deferred, immediate or exclusive (default: each INSERT is a transaction)")
-	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections of the shared pool stay open; go: at most 2 idle connections stay open, as is Go's default; own: each client has its own connection; a number: the same as -m")
+	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections of the shared pool stay open; go: at most 2 idle connections stay open (Go's default); own: each client has its own connection; a number: the same as -m")
 	f.BoolVar(&o.Force, "force", false, "write to a database that sqlite3perf did not make, and drop or create its table")
 	o.addFlags(f)
 	o.addTableFlag(f)

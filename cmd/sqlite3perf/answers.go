@@ -88,7 +88,7 @@ func (q *question) show(ctx context.Context, env *cli.Environment, o *cli.Output
 const figuresFlag = "--figures"
 
 func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
-	f.BoolVar(figures, figuresFlag[2:], false, "print the measurements, not the answer of a run")
+	f.BoolVar(figures, figuresFlag[2:], false, "print a run's measurements instead of its answer")
 }
 
 // asksFor returns the question whose answer is to be printed for a run. It returns nil if the run's

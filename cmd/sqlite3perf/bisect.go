@@ -62,9 +62,9 @@ func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	cli.Grouped(f, cli.GroupWhat, "phase", "metric", "until-fixed")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	o.addMarginFlag(f, "5%", "differences up to this `share` of the time are no change; a smaller share takes longer")
-	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until its verdict is clear, or --time is over)"
-	f.Lookup("time").Usage = "a step stops before a round that would end later; six rounds always run"
+	o.addMarginFlag(f, "5%", "differences up to this `share` of the time don't count; a smaller share takes longer")
+	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until the verdict is clear, or --time is over)"
+	f.Lookup("time").Usage = "a step stops before a round that would end after this time; six rounds always run"
 	o.addPlaceFlags(f)
 	o.output.AddFullFlag(f)
 	o.output.SetFormats("how the answer is printed", bisect.Formats.Names(), bisect.Formats.Check)

@@ -70,11 +70,11 @@ type compareOptions struct {
 }
 
 func (o *compareOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.baseline, "baseline", "", "the first side, a `name` that run --save-baseline gave; the second is a run (default: last)")
+	f.StringVar(&o.baseline, "baseline", "", "the first side: a run's `name` from run --save-baseline; the second side is RUN (default: last)")
 	cli.Grouped(f, cli.GroupWhat, "baseline")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	o.addMarginFlag(f, document.Share(stats.UsualMargin), "differences up to this `share` of the time count as none; a smaller share takes longer")
+	o.addMarginFlag(f, document.Share(stats.UsualMargin), "differences up to this `share` of the time don't count; a smaller share takes longer")
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addHookFlags(f)
 	o.addPlaceFlags(f)

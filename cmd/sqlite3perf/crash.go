@@ -30,8 +30,8 @@ func crashCommand(env *cli.Environment) *cobra.Command {
 	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "crash",
 		Short: "Which commits survive a crash or a power cut",
-		Long: `Crash shows which acknowledged transactions survive if the process is killed, the power
-fails or the disk reports errors, for each driver and combination of settings, and what
+		Long: `Crash shows for each driver and combination of settings which acknowledged transactions
+survive if the process is killed, the power fails or the disk reports errors, and what
 this safety costs. It records once what a driver does to its files, computes what a disk
 can hold after a fault at every operation, and opens each of these states with the same
 driver and with plain C. In each, the database must be intact, and its content must
@@ -75,15 +75,15 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "one built-in workload or YAML file whose transactions are committed (default: ledger)"
 	f.IntVar(&o.transactions, "transactions", 24, "record at most this many transactions")
-	f.IntVar(&o.states, "states", 200, "judge at most this many different states after each kind of fault, for each driver and combination of settings")
-	f.StringSliceVar(&o.judges, "judges", []string{crash.PlainC}, "drivers that open each state, in addition to the driver that wrote it. For the fault shared, they take turns as the other process that writes to the database")
+	f.IntVar(&o.states, "states", 200, "judge at most this many different states of the files after each kind of fault, for each driver and combination of settings")
+	f.StringSliceVar(&o.judges, "judges", []string{crash.PlainC}, "drivers that open each state, in addition to the driver that wrote it. With the fault \"shared\", these drivers take turns as the other process that writes")
 	cli.Reaching(f, cli.Executes, "judges")
-	f.DurationVar(&o.budget, "budget", 0, "repeat the fault shared with other seeds for this long, for each driver and combination of settings (default: once with each of --judges)")
+	f.DurationVar(&o.budget, "budget", 0, "repeat the fault \"shared\" with other seeds for this long, for each driver and combination of settings (default: once with each of --judges)")
 	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults: kill, ordered, posix, errors, shared, cancel (default: all)")
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values and the choice of states are made from")
-	f.StringVar(&o.bisect, "bisect", "", "`releases` of a driver, such as ncruces@v0.22.0..v0.36.0: find the first that differs from the oldest, in what survives or in numbers of syncs and writes")
-	f.StringSliceVar(&o.attach, "attach", nil, "`tables` of the workload that are in a second database file, which is attached to the first (default: none)")
+	f.StringVar(&o.bisect, "bisect", "", "`releases` of a driver, such as ncruces@v0.22.0..v0.36.0: find the first release that differs from the oldest in what survives, or in numbers of syncs or writes")
+	f.StringSliceVar(&o.attach, "attach", nil, "`tables` of the workload to put into a second database file, which is attached to the first (default: none)")
 	f.StringVar(&o.keep, "keep", "", "new or empty `directory` for the files of states that fail")
 	f.StringVar(&o.replay, "replay", "", "open again, with --drivers, the state that --keep has written to this `directory`")
 	cli.Reaching(f, cli.Writes, "keep")

@@ -31,9 +31,9 @@ func diffCommand(env *cli.Environment) *cobra.Command {
 		Use:   "diff DRIVER DRIVER...",
 		Short: "Say whether another driver would answer differently",
 		Long: `Diff answers one question: would my answers change if I switched? It runs the statements
-of workloads on each driver, each on a new database, and lists those that another driver
-answers differently from the first one. It compares rows, Go types, column names and
-declared types, errors, rows affected and last insert IDs. For each difference it shows
+of workloads on each driver, in new databases, and lists the statements whose answers
+differ from the first driver's. It compares rows, Go types, column names and declared
+types, errors, rows affected and last insert IDs. For each difference it shows
 the SQL, both answers, and the likely reason. It also shows arguments and rows; if they
 are from your database or recording, standard error says so.
 
@@ -66,8 +66,8 @@ type diffOptions struct {
 
 func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
-	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all for every built-in one"
-	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run on a new database (repeatable: one after the other)")
+	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all means every built-in workload"
+	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run on a new database (repeatable: run in order)")
 	cli.Reaching(f, cli.ReachesOut, "sql") // the SQL may open any file
 	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
 	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")

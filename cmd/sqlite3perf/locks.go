@@ -77,7 +77,7 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	cli.Grouped(f, cli.GroupLong, "patience")
 	o.addScheduleFlags(f)
 	rounds := f.Lookup("rounds")
-	rounds.Usage = "exactly this many rounds, at least 6 (default: 6 or, if --time is given, until it is over)"
+	rounds.Usage = "exactly this many rounds, at least 6 (default: 6; with --time, as many as fit)"
 	o.addPlaceFlags(f)
 	o.output.AddFullFlag(f)
 	o.output.SetFormats("how the explanation is printed", locks.Formats.Names(), locks.Formats.Check)

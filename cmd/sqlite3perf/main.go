@@ -181,8 +181,8 @@ Commands (sqlite3perf COMMAND --help says more):{{$all := .Commands}}{{range $gr
 Defaults for flags: SQLITE3PERF_ROUNDS=8 in the environment, or rounds: 8 in
 ./sqlite3perf.yaml or sqlite3perf/config.yaml of your configuration directory.
 Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 3 gate found a
-regression, or an expectation of a workload is not met; 4 some cells were
-refused, wrong, failed or not decided, or nothing could be measured;
+regression, or an expectation of a workload is not met; 4 some results are
+refused, wrong, failed or undecided, or nothing could be measured;
 130 interrupted, what was measured is kept.
 `
 

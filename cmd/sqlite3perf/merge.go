@@ -30,7 +30,7 @@ func mergeCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge STORE...",
 		Short: "Put the runs of other stores into one",
-		Long: `Merge adds the runs of other stores to your store, or to the one that --store names,
+		Long: `Merge adds the runs of other stores to your store, or to the store of --store,
 which is created if necessary. A run that is already there is not added again, so you
 may repeat a merge. If a run has continued since an earlier merge, the rest is added. A
 run or a store that cannot be read is left out, with a message that says what to do. If

@@ -74,7 +74,7 @@ func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ", ")+")")
 	cli.AddAllowFilesFlag(f, &o.allowFiles)
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value,...`; several values are measured in all combinations (repeatable); sqlite3perf workloads --language lists the settings")
-	f.StringVar(&o.dsn, "dsn", "", "settings as in mattn's or modernc's data source names: '?_journal=wal&_sync=1'; the path is not opened")
+	f.StringVar(&o.dsn, "dsn", "", "settings as in mattn's or modernc's data source names: '?_journal=wal&_sync=1'; a path is not opened")
 	f.StringArrayVar(&o.param, "param", nil, "parameter of the workloads that have it, `name=value,...`; several values are measured in all combinations (repeatable)")
 	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the beginning of each recording: at least this `number` of events, in complete transactions (default: all)")
 	cli.Grouped(f, cli.GroupWhat, "workloads", "allow-files", "set", "dsn", "param", workload.EventsParameter)
@@ -106,7 +106,7 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
 	o.addScaleFlag(f)
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are as precise as --precision says, or --time is over)")
-	o.addTimeFlag(f, 5*time.Minute, "do not begin a round that would end later. Six rounds always run; if these are known to take longer, nothing is measured")
+	o.addTimeFlag(f, 5*time.Minute, "do not begin a round that would end after this time. Six rounds always run; if six are known to take longer, nothing is measured")
 	o.addSeedFlag(f)
 	cli.Grouped(f, cli.GroupLong, "rounds")
 }
@@ -122,7 +122,7 @@ func (o *runOptions) addTimeFlag(f *pflag.FlagSet, value time.Duration, usage st
 }
 
 func (o *runOptions) addSeedFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.seed, "seed", "", "`number` from which all values and the order of trials are made, below 2⁵³ (default: random, and reported)")
+	f.StringVar(&o.seed, "seed", "", "`number` below 2⁵³ from which all values and the order of trials are made (default: random, and reported)")
 	cli.Grouped(f, cli.GroupWhat, "seed")
 }
 

@@ -63,12 +63,12 @@ difference.`,
 
 // addFlags adds the flags of run that apply to profile, and profile's own flags.
 func (o *profileOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to profile; for two, the difference is shown")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to profile; if there are two, the difference is shown")
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "the workload: a built-in one or a YAML file"
 	f.StringVar(&o.phase, "phase", "", "the phase; necessary if several are timed")
 	o.addScaleFlag(f)
-	o.addTimeFlag(f, time.Minute, "begin no trial after this time, except the first of each driver")
+	o.addTimeFlag(f, time.Minute, "begin no trial after this time, except each driver's first trial")
 	o.addSeedFlag(f)
 	o.addPlaceFlags(f)
 	f.Lookup("output").Usage = "`directory` for the files (default: profile-WORKLOAD-PHASE)"

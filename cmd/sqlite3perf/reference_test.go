@@ -69,7 +69,7 @@ This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + `
 	b.WriteString(`
 ## Shared flags
 
-Under *Shared*, each command below lists the shared flags that it has: their names, or the headings of this section. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of the file of ` + "`-o`" + ` decides the format. Without a file, it is ` + "`table`" + `.
+Under *Shared*, each command below lists the shared flags that it has, by their names or by the headings of this section. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of the file of ` + "`-o`" + ` decides the format. Without a file, the format is ` + "`table`" + `.
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
@@ -99,7 +99,7 @@ const configurationText = `The first of these that sets a flag counts:
 
 A file has a line such as ` + "`rounds: 8`" + ` for each flag, and a list for a flag that can have several values. Standard error says which file set which flags.
 
-The working directory may be somebody else's. So its file may say how much is measured and how it is printed, but not set these flags (exit status 2). A source tree of sqlite3perf in that directory is used only if sqlite3perf was built from it, or if ` + "`--source`" + ` names it.
+The working directory may be somebody else's. So the file there may say how much is measured and how it is printed, but not set these flags (exit status 2). A source tree of sqlite3perf in that directory is used only if sqlite3perf was built from it, or if ` + "`--source`" + ` names it.
 
 | flags | each of them |
 |---|---|`

@@ -46,8 +46,8 @@ store. A terminal gets the answer only; --full prints every table there too. Ctr
 the run after the current trials and reports what was measured; a second Ctrl-C ends it
 at once.
 
-A workload file can expect something, such as expect: {p99: < 5ms}. If that is not met,
-the exit status is 3. If it is not decided, because intervals are too wide, it is 4.
+A workload file can have an expectation, such as expect: {p99: < 5ms}. If the run does not
+meet it, the exit status is 3. If intervals are too wide to say, the exit status is 4.
 
 With --resume RUN, a run that was interrupted or had failures continues on its machine,
 with its plan, seed and workloads. Nothing is measured twice.`,
@@ -70,7 +70,7 @@ with its plan, seed and workloads. Nothing is measured twice.`,
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` (its number, or last) with its own plan; trials that failed are repeated")
 	cli.Reaching(cmd.Flags(), cli.Executes, "resume")
-	cmd.Flags().StringVar(&o.saveBaseline, "save-baseline", "", "`name` for this run, by which gate, compare and show find it: gate --baseline NAME")
+	cmd.Flags().StringVar(&o.saveBaseline, "save-baseline", "", "`name` for this run; gate, compare and show find the run by it: gate --baseline NAME")
 	o.addHookFlags(cmd.Flags())
 	cli.Grouped(cmd.Flags(), cli.GroupWhat, "resume", "save-baseline")
 	return cmd

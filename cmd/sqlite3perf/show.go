@@ -39,15 +39,14 @@ func showCommand(env *cli.Environment) *cobra.Command {
 		Use:   "show RUN [RUN...]",
 		Short: "Print the results of a stored run, or of one on each of several machines",
 		Long: `Show prints a run of the store, given by its number in the list of runs, or as "last":
-the one that started last, of those that have ended. A terminal gets the answer: who is
-fastest, by how much, how sure that is, and warnings. --full prints every table, as in
-files and pipes.
+the newest run that has ended. A terminal gets the answer: who is fastest, by how much,
+how sure that is, and warnings. --full prints every table, as in files and pipes.
 
 For a run of profiles, show prints where the time goes. Tune, locks, advise, diff,
 cluster, crash and gate store their answer with a run: show prints it as they did, in
 each of their formats (a gate's only as table, markdown and html), and with --figures
 the measurements instead. --workload prints the text of a workload of the run, and on a
-terminal first what the run measured with it and the settings in force. --chart prints a
+terminal also what the run measured with it and the settings in force. --chart prints a
 picture of the run's page, as svg or png; an unknown name lists the pictures. Without
 --chart, -o run3.png gets the first one, an overview. With -o run3.html, show writes the
 same page as report.
@@ -59,7 +58,7 @@ the same on all of them and which are opposite.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd.Context(), env, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.text, "workload", "", "print the text of this workload of the run, by its `name`; on a terminal its results and settings in force follow")
+	f.StringVar(&o.text, "workload", "", "print the text of the run's workload with this `name`; on a terminal, also its results and settings in force")
 	o.AddFullFlag(f)
 	addFiguresFlag(f, &o.figures)
 	cli.AddStoreFlag(f, &o.Store)

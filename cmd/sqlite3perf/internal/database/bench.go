@@ -30,12 +30,13 @@ func BenchCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Read every row of the table, hash and compare, and time it",
-		Long: `Bench reads the table that generate made and verifies that hash is the SHA-256 of the
-bytes that rand encodes. Times start at the query, on an open connection. "After query"
-is when the library has accepted the query: when Query of database/sql has returned, or
-when another library has prepared the statement.
+		Long: `Bench reads the table that generate made and verifies that each hash is the SHA-256 of
+the bytes that rand encodes. Times start at the query, on an open connection. "After
+query" is when the library has accepted the query: when Query of database/sql has
+returned, or when another library has prepared the statement.
 
-Rows that do not match are counted, the first ten are shown, and the exit status is 1.`,
+If rows do not match, they are counted, the first ten are shown, and the exit status is
+1.`,
 		Example: `  sqlite3perf bench --db a.db
   sqlite3perf bench --db a.db --driver native --pipeline
   sqlite3perf bench --db a.db --python`,

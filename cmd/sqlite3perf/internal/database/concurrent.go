@@ -33,12 +33,13 @@ func ConcurrentCommand(env *cli.Environment) *cobra.Command {
 		Use:   "concurrent",
 		Short: "Run readers and writers on the table at the same time",
 		Long: `Concurrent runs writers, which insert single rows with ascending IDs, and readers, which
-read the three rows with the greatest IDs, each as fast as it can (closed loop). Each
-second, and in total, it reports rates, latency, and errors by SQLite's extended code.
-Errors because of a lock or of an ID that exists are counted; any other error ends the
-run. Rates and latencies include failed operations; ok is the share that succeeded.
+read the three rows with the greatest IDs. Each of them begins an operation when its last
+one has ended (closed loop). Each second, and in total, concurrent reports rates,
+latency, and errors by SQLite's extended code. Errors because of a lock or of an ID that
+exists are counted; any other error ends the run. Rates and latencies include failed
+operations; ok is the share that succeeded.
 
-Two of them may run on one file at the same time:
+Two of these commands may use one file at the same time:
   sqlite3perf concurrent --clear --db 'a.db?_journal=wal&_busy_timeout=10000'
   sqlite3perf concurrent --from=99999999 --db 'a.db?_journal=wal&_busy_timeout=10000'`,
 		Example: `  sqlite3perf concurrent -r 10 -w 10 -m 4 -d 10s --clear --db 'a.db?_journal=wal'
@@ -60,8 +61,8 @@ Two of them may run on one file at the same time:
 	f.BoolVar(&o.Clear, "clear", false, "drop and recreate the table first")
 	cli.Reaching(f, cli.Overwrites, "clear")
 	f.BoolVar(&o.close, "close", true, "close the database at the end; --close=false leaves the WAL as it is")
-	f.StringVar(&o.txlock, "txlock", "", "write in explicit transactions that begin deferred, immediate or exclusive (default: each INSERT by itself)")
-	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections of the shared pool stay open; go: idle ones are closed, except 2, as is Go's default; own: each client has its own connection; a number: the same as -m")
+	f.StringVar(&o.txlock, "txlock", "", "write in explicit transactions that begin deferred, immediate or exclusive (default: each INSERT is a transaction)")
+	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections of the shared pool stay open; go: at most 2 idle connections stay open (Go's default); own: each client has its own connection; a number: the same as -m")
 	f.BoolVar(&o.Force, "force", false, "write to a database that sqlite3perf did not make, and drop or create its table")
 	o.addFlags(f)
 	o.addTableFlag(f)

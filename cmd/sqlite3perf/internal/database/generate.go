@@ -19,10 +19,10 @@ func GenerateCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Fill a table with random values and their hashes, and time it",
-		Long: `Generate drops, recreates and fills the table: ID counts from 0, rand is 8 random bytes
-in hex, and hash is the SHA-256 of those bytes. Each INSERT of --batch rows is its own
-transaction, on one connection. Values are made from --seed, ahead of the INSERTs, on
-another core.
+		Long: `Generate drops, recreates and fills the table: column ID counts from 0, rand is 8 random
+bytes in hex, and hash is the SHA-256 of those bytes. Each INSERT of --batch rows is its
+own transaction, on one connection. Values are made from --seed, ahead of the INSERTs,
+on another core.
 
 Without --force, it drops nothing in a database that sqlite3perf did not make. Ctrl-C
 stops it after the current INSERT; then it prints the number of rows.`,

@@ -36,7 +36,7 @@ its 95% interval.`,
 	f := cmd.Flags()
 	f.Int64SliceVar(&p.Depths, "depths", nil, "numbers of `rows` before the page (default: they depend on the size of the table)")
 	f.IntVar(&p.Limit, "limit", 5, "`rows` per page")
-	f.IntVar(&p.Repetitions, "repetitions", 10, "`times` that each page is read in each way, at least 6")
+	f.IntVar(&p.Repetitions, "repetitions", 10, "how many `times` each page is read in each way, at least 6")
 	o.addFlags(f)
 	o.addTableFlag(f)
 	f.StringVar(&o.seed, "seed", "", "`number` that the order of reading is made from (default: random, and reported in JSON)")

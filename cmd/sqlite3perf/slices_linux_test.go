@@ -27,10 +27,10 @@ func (quietly) Built(int, int, string, error) {}
 
 // BenchmarkSlices measures the drivers of a default run in each round in several ways: each trial
 // alone, trials that take turns at whole phases, and trials that take turns at slices of several
-// lengths. For each phase and each way it prints three figures. The first is how much longer an
-// operation takes than in a trial alone, as the geometric mean over the drivers. The second is how far
-// the ratios between drivers differ from those of trials alone, as the standard deviation over the
-// drivers. The third is how much the ratios vary from round to round. docs/proofs.md has the figures.
+// lengths. For each phase and each way it prints four figures: how much longer an operation takes
+// than in a trial alone, as the geometric mean over the drivers; how far the ratios between drivers
+// differ from those of trials alone, and from those of the longest slices; and how much the ratios
+// vary from round to round. docs/proofs.md has the figures.
 func BenchmarkSlices(b *testing.B) {
 	o := &runOptions{}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
@@ -105,33 +105,68 @@ func BenchmarkSlices(b *testing.B) {
 	}
 	for _, at := range slices.Sorted(maps.Keys(logs)) {
 		for _, l := range lengths {
-			fmt.Println(line(at, l, logs[at][l], logs[at][alone]))
+			fmt.Println(line(at, l, logs[at], alone, lengths[len(lengths)-1]))
 		}
 	}
 }
 
-func line(at string, l time.Duration, got, whole map[string][]float64) string {
-	var more, apart, vary []float64
-	for _, driver := range slices.Sorted(maps.Keys(got)) {
-		more = append(more, middle(got[driver])-middle(whole[driver]))
-	}
-	all := average(more)
-	for _, x := range more {
-		apart = append(apart, x-all)
-	}
-	drivers := slices.Sorted(maps.Keys(got))
-	for _, d := range drivers[1:] {
-		var ratios []float64
-		for k, x := range got[d] {
-			ratios = append(ratios, x-got[drivers[0]][k])
+// line returns the figures of a phase for slices of length l, compared with trials alone and with
+// the longest slices. logs has the logarithms of times by length, driver and round.
+func line(at string, l time.Duration, logs map[time.Duration]map[string][]float64, alone, longest time.Duration) string {
+	drivers := slices.Sorted(maps.Keys(logs[l]))
+	var more, vary []float64
+	for i, d := range drivers {
+		more = append(more, middle(logs[l][d])-middle(logs[alone][d]))
+		if i > 0 {
+			vary = append(vary, spread(minus(logs[l][d], logs[l][drivers[0]])))
 		}
-		slices.Sort(ratios)
-		vary = append(vary, (ratios[3*len(ratios)/4]-ratios[len(ratios)/4])/1.349)
 	}
-	worst := slices.MaxFunc(apart, func(x, y float64) int { return cmp.Compare(math.Abs(x), math.Abs(y)) })
 	name := map[time.Duration]string{-2: "alone", -1: "one piece"}[l]
-	return fmt.Sprintf("%-24s %9s: time %+5.1f%%, ratios differ by %4.1f%% (most: %+5.1f%%, %s), vary by %4.1f%%",
-		strings.ReplaceAll(at, " ", "/"), cmp.Or(name, l.String()), 100*(math.Exp(all)-1), 100*deviation(apart), 100*worst, drivers[slices.Index(apart, worst)], 100*middle(vary))
+	return fmt.Sprintf("%-20s %9s: time %+5.1f%%; ratios vary by %4.1f%%; alone: %s; longest: %s",
+		strings.ReplaceAll(at, " ", "/"), cmp.Or(name, l.String()), 100*(math.Exp(average(more))-1), 100*middle(vary),
+		apart(drivers, logs[l], logs[alone]), apart(drivers, logs[l], logs[longest]))
+}
+
+// apart says how far the ratios between drivers differ from those in the map "other". In each round,
+// a driver's difference is taken relative to the mean of the drivers' differences. The first figure
+// is the standard deviation over drivers, without the part that noise explains; the second is this
+// part. The third is the largest difference, with its 95 % interval.
+func apart(drivers []string, got, other map[string][]float64) string {
+	diffs := map[string][]float64{}
+	mean := make([]float64, len(got[drivers[0]]))
+	for _, d := range drivers {
+		diffs[d] = minus(got[d], other[d])
+		for k, x := range diffs[d] {
+			mean[k] += x / float64(len(drivers))
+		}
+	}
+	var squares, noise, most, within float64
+	var who string
+	for _, d := range drivers {
+		list := minus(diffs[d], mean)
+		x, se := middle(list), 1.2533*spread(list)/math.Sqrt(float64(len(list))) // 1.2533: standard error of a median, for normal noise
+		squares += x * x / float64(len(drivers))
+		noise += se * se / float64(len(drivers))
+		if math.Abs(x) > math.Abs(most) {
+			most, within, who = x, 1.96*se, d
+		}
+	}
+	return fmt.Sprintf("%4.1f%% (noise %4.1f%%), most %+5.1f%% ±%.1f%% %s", 100*math.Sqrt(max(0, squares-noise)), 100*math.Sqrt(noise), 100*most, 100*within, who)
+}
+
+// minus subtracts round by round.
+func minus(x, y []float64) []float64 {
+	list := slices.Clone(x)
+	for k := range list {
+		list[k] -= y[k]
+	}
+	return list
+}
+
+// spread estimates the standard deviation by the distance between the quartiles.
+func spread(list []float64) float64 {
+	list = slices.Sorted(slices.Values(list))
+	return (list[3*len(list)/4] - list[len(list)/4]) / 1.349
 }
 
 func middle(list []float64) float64 {
@@ -144,12 +179,4 @@ func average(list []float64) (sum float64) {
 		sum += x
 	}
 	return sum / float64(len(list))
-}
-
-func deviation(list []float64) float64 {
-	var sum float64
-	for _, x := range list {
-		sum += x * x
-	}
-	return math.Sqrt(sum / float64(len(list)))
 }

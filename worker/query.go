@@ -173,6 +173,7 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	count := func(driver.Row) error { c.rows++; return nil }
 	if c.byRow != nil {
 		c.byRow.execution()
+		defer c.byRow.executionEnds()
 		count = func(driver.Row) error { c.rows++; return c.byRow.row() }
 	}
 	var last int64

@@ -117,3 +117,42 @@ func BenchmarkSlicing(b *testing.B) {
 		}
 	})
 }
+
+// TestFirstSlice checks that the first slices of the executions have all lengths about equally often.
+func TestFirstSlice(t *testing.T) {
+	rows := rowTurns{slicing: slicing{size: 10}}
+	lengths := make([]int, rows.size+1)
+	for range 1000 {
+		rows.execution()
+		n := rows.firstSlice()
+		if n < 1 || n > rows.size {
+			t.Fatalf("%d rows", n)
+		}
+		lengths[n]++
+	}
+	for n, often := range lengths[1:] {
+		if often < 90 || often > 110 {
+			t.Errorf("%d of 1000 first slices have %d rows", often, n+1)
+		}
+	}
+}
+
+// TestExecutionEnds checks that the rows of an incomplete slice count, but not the rows of the first
+// slice of an execution.
+func TestExecutionEnds(t *testing.T) {
+	for _, tc := range []struct {
+		next       rowEvent
+		left       int64
+		afterRow   bool
+		lead, rest int64
+	}{
+		{next: sliceEnd, left: 4},
+		{next: leadEnd, left: 2, afterRow: true, lead: 1},
+		{next: sliceEnd, left: 4, afterRow: true, rest: 2},
+	} {
+		rows := rowTurns{slicing: slicing{size: 9, lead: 3, left: tc.left, slices: 2}, next: tc.next, afterRow: tc.afterRow}
+		if rows.executionEnds(); rows.leadOps != tc.lead || rows.restOps != tc.rest {
+			t.Errorf("%+v: %d rows in leads, %d after them", tc, rows.leadOps, rows.restOps)
+		}
+	}
+}

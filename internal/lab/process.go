@@ -40,6 +40,8 @@ type Processes struct {
 	// in Dir. nil means [machine.Room].
 	Room func(dir string) (memory, disk uint64)
 
+	placement placement
+
 	paces    map[string]*pace // times of past trials; the key is the result of the function "work"
 	needs    map[*Case]need
 	met      uint64          // number of calls of the method "together" that have run trials
@@ -122,6 +124,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}
 		p.good, p.begins = map[*Case]int{}, map[*Case]*loaded{}
 	}
+	p.placement.before(cases)
 	begins := make([]*loaded, len(cases))
 	list = make([]*result.Trial, len(cases))
 	for i, c := range cases {

@@ -1,0 +1,61 @@
+package lab
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/pagecache"
+)
+
+// placement decides where in memory the executables of workers are. The system keeps an executable in its
+// page cache, at the same physical addresses for hours. A few of these placements make a driver 20 % slower,
+// as long as the executable stays there. If all rounds of a run had the same placement, this would look like
+// a property of the driver, and no interval would contain it. So placement drops an executable from the page
+// cache and reads it again, once per round. It can do this only on Linux, and only for files on a disk.
+type placement struct {
+	ran   map[string]map[*Case]bool // by path of the executable: the cases that ran since it was last placed
+	began time.Time                 // when placement first placed an executable
+	spent time.Duration             // total time for placing
+}
+
+// mostPlacing is the maximum share of a run's time that placing may take. If the disk is slow, executables
+// are placed less often.
+const mostPlacing = 0.03
+
+// before places the executables of cases again whose trials are about to start, unless an executable has been
+// placed since the last trial of its case. It returns the paths of the placed executables. No worker may be
+// running, because the pages of a running executable can't be dropped.
+func (p *placement) before(cases []*Case) (placed []string) {
+	if p.ran == nil {
+		p.ran, p.began = map[string]map[*Case]bool{}, time.Now()
+	}
+	for _, c := range cases {
+		ran := p.ran[c.Worker]
+		if ran == nil || ran[c] && p.spent.Seconds() <= mostPlacing*time.Since(p.began).Seconds() {
+			begin := time.Now()
+			if readAgain(c.Worker) {
+				placed = append(placed, c.Worker)
+			}
+			p.spent += time.Since(begin)
+			ran = map[*Case]bool{}
+			p.ran[c.Worker] = ran
+		}
+		ran[c] = true
+	}
+	return placed
+}
+
+// readAgain drops a file from the page cache and reads it again. It reports whether it could do so.
+func readAgain(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if size, cached, err := pagecache.Drop(f); err != nil || cached == size {
+		return false
+	}
+	_, err = io.Copy(io.Discard, f)
+	return err == nil
+}

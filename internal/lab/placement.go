@@ -9,10 +9,11 @@ import (
 )
 
 // placement decides where in memory the executables of workers are. The system keeps an executable in its
-// page cache, at the same physical addresses for hours. A few of these placements make a driver 20 % slower,
-// as long as the executable stays there. If all rounds of a run had the same placement, this would look like
-// a property of the driver, and no interval would contain it. So placement drops an executable from the page
-// cache and reads it again, once per round. It can do this only on Linux, and only for files on a disk.
+// page cache, at the same physical addresses and in pieces of the same sizes, from run to run. This seems to
+// change the speed of drivers: in four of five runs with the same executables, one driver took 20 % longer
+// than in the fifth, in all rounds alike. The intervals of a run can't contain a difference that all its
+// rounds share. So placement drops an executable from the page cache and reads it again, once per round. It
+// can do this only on Linux, and only for files on a disk.
 type placement struct {
 	ran   map[string]map[*Case]bool // by path of the executable: the cases that ran since it was last placed
 	began time.Time                 // when placement first placed an executable

@@ -17,6 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
 // quietly ignores the progress of building workers.
@@ -27,10 +28,10 @@ func (quietly) Built(int, int, string, error) {}
 
 // BenchmarkSlices measures the drivers of a default run in each round in several ways: each trial
 // alone, trials that take turns at whole phases, and trials that take turns at slices of several
-// lengths. For each phase and each way it prints four figures: how much longer an operation takes
-// than in a trial alone, as the geometric mean over the drivers; how far the ratios between drivers
-// differ from those of trials alone, and from those of the longest slices; and how much the ratios
-// vary from round to round. docs/proofs.md has the figures.
+// lengths. For each phase and each way it prints how much longer an operation takes than in a trial
+// alone (the geometric mean over the drivers), and how much the ratios between drivers vary from round
+// to round. Then it prints how far these ratios differ from those of trials alone, and how far they
+// differ from those of the longest slices. docs/proofs.md has the figures.
 func BenchmarkSlices(b *testing.B) {
 	o := &runOptions{}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
@@ -129,29 +130,29 @@ func line(at string, l time.Duration, logs map[time.Duration]map[string][]float6
 
 // apart says how far the ratios between drivers differ from those in the map "other". In each round,
 // a driver's difference is taken relative to the mean of the drivers' differences. The first figure
-// is the standard deviation over drivers, without the part that noise explains; the second is this
-// part. The third is the largest difference, with its 95 % interval.
+// is the standard deviation of the drivers' median differences. The second is the part of it that
+// noise explains. Then comes the largest difference, with its 95 % interval.
 func apart(drivers []string, got, other map[string][]float64) string {
-	diffs := map[string][]float64{}
 	mean := make([]float64, len(got[drivers[0]]))
 	for _, d := range drivers {
-		diffs[d] = minus(got[d], other[d])
-		for k, x := range diffs[d] {
+		for k, x := range minus(got[d], other[d]) {
 			mean[k] += x / float64(len(drivers))
 		}
 	}
-	var squares, noise, most, within float64
+	var squares, noise float64
+	var most estimate.Estimate
 	var who string
 	for _, d := range drivers {
-		list := minus(diffs[d], mean)
-		x, se := middle(list), 1.2533*spread(list)/math.Sqrt(float64(len(list))) // 1.2533: standard error of a median, for normal noise
-		squares += x * x / float64(len(drivers))
+		e := estimate.Of(minus(minus(got[d], other[d]), mean))
+		se := (e.High - e.Low) / (2 * 1.96)
+		squares += e.Median * e.Median / float64(len(drivers))
 		noise += se * se / float64(len(drivers))
-		if math.Abs(x) > math.Abs(most) {
-			most, within, who = x, 1.96*se, d
+		if math.Abs(e.Median) > math.Abs(most.Median) {
+			most, who = e, d
 		}
 	}
-	return fmt.Sprintf("%4.1f%% (noise %4.1f%%), most %+5.1f%% ±%.1f%% %s", 100*math.Sqrt(max(0, squares-noise)), 100*math.Sqrt(noise), 100*most, 100*within, who)
+	return fmt.Sprintf("%4.1f%% (noise %4.1f%%), most %+5.1f%% [%+.1f%%, %+.1f%%] %s",
+		100*math.Sqrt(squares), 100*math.Sqrt(noise), 100*most.Median, 100*most.Low, 100*most.High, who)
 }
 
 // minus subtracts round by round.
@@ -169,10 +170,7 @@ func spread(list []float64) float64 {
 	return (list[3*len(list)/4] - list[len(list)/4]) / 1.349
 }
 
-func middle(list []float64) float64 {
-	list = slices.Sorted(slices.Values(list))
-	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
-}
+func middle(list []float64) float64 { return estimate.Of(list).Median }
 
 func average(list []float64) (sum float64) {
 	for _, x := range list {

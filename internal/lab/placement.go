@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/pagecache"
 )
 
-// placement decides where in memory the executables of workers are. The system keeps an executable in its
+// placement changes where in memory the executables of workers are. The system keeps an executable in its
 // page cache, at the same physical addresses and in pieces of the same sizes, from run to run. This seems to
 // change the speed of drivers: in four of five runs with the same executables, one driver took 20 % longer
 // than in the fifth, in all rounds alike. The intervals of a run can't contain a difference that all its
@@ -24,10 +24,10 @@ type placement struct {
 // are placed less often.
 const mostPlacing = 0.03
 
-// before places the executables of cases again whose trials are about to start, unless an executable has been
-// placed since the last trial of its case. It returns the paths of the placed executables. No worker may be
+// renew is called before trials of the cases start. It places a case's executable again if the case has run
+// since the executable was last placed. It returns the paths of the placed executables. No worker may be
 // running, because the pages of a running executable can't be dropped.
-func (p *placement) before(cases []*Case) (placed []string) {
+func (p *placement) renew(cases []*Case) (placed []string) {
 	if p.ran == nil {
 		p.ran, p.began = map[string]map[*Case]bool{}, time.Now()
 	}

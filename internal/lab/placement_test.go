@@ -28,15 +28,15 @@ func TestPlacement(t *testing.T) {
 	a.Worker, b.Worker, c.Worker = one, one, other
 	p := &placement{ran: map[string]map[*Case]bool{}, began: time.Now().Add(-time.Hour)}
 	for round := range 3 {
-		if got := p.before([]*Case{&a, &c}); !slices.Equal(got, []string{one, other}) {
+		if got := p.renew([]*Case{&a, &c}); !slices.Equal(got, []string{one, other}) {
 			t.Errorf("round %d, first workload: %q was placed, want both", round+1, got)
 		}
-		if got := p.before([]*Case{&b}); got != nil {
+		if got := p.renew([]*Case{&b}); got != nil {
 			t.Errorf("round %d, second workload: %q was placed again", round+1, got)
 		}
 	}
 	p.spent = time.Hour
-	if got := p.before([]*Case{&a}); got != nil {
+	if got := p.renew([]*Case{&a}); got != nil {
 		t.Errorf("%q was placed, although placing has taken all the time", got)
 	}
 }
@@ -45,7 +45,7 @@ func TestPlacement(t *testing.T) {
 func TestPlacementMissing(t *testing.T) {
 	var c Case
 	c.Worker = filepath.Join(t.TempDir(), "missing")
-	if got := (&placement{}).before([]*Case{&c}); got != nil {
+	if got := (&placement{}).renew([]*Case{&c}); got != nil {
 		t.Errorf("%q was placed", got)
 	}
 }

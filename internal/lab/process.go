@@ -124,7 +124,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}
 		p.good, p.begins = map[*Case]int{}, map[*Case]*loaded{}
 	}
-	p.placement.before(cases)
+	p.placement.renew(cases)
 	begins := make([]*loaded, len(cases))
 	list = make([]*result.Trial, len(cases))
 	for i, c := range cases {

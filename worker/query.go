@@ -85,8 +85,16 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 	case !single:
 		turns = newClientTurns(ctx, t.slicing(p, w), q.Clients)
 	case q.Clients == 1:
-		rows = &rowTurns{slicing: t.slicing(p, w), ctx: ctx}
+		rows = newRowTurns(ctx, t.slicing(p, w))
 		rows.watch, clients[0].byRow = w, rows
+	}
+	repeats := int64(1)
+	if single && t.req.Alternate {
+		repeats = max(1, t.req.Repeats[p.Name])
+	}
+	var executions slicing
+	if repeats > 1 && (rows == nil || rows.size == 0) {
+		executions = t.executionSlicing(p, w, repeats)
 	}
 	for _, c := range clients {
 		c.turns, c.leads = turns, c == clients[0]
@@ -100,22 +108,21 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		wg.Wait()
 	}
 	w.Start()
+	executions.began = w.wall0
 	if turns != nil {
 		turns.began = w.wall0
 	}
-	once()
-	repeats := int64(1)
-	if single && t.req.Alternate {
-		repeats = max(1, t.req.Repeats[p.Name])
-	}
-	for range repeats - 1 {
+	for i := range repeats {
+		ends := executions.left == 0 && repeats-i < executions.size // the rest is too short for another slice
+		if !ends && executions.count() {
+			if err := executions.pause(ctx, w.wall+now()-w.wall0); err != nil {
+				return err
+			}
+		}
+		once()
 		if slices.ContainsFunc(clients, func(c *queryClient) bool { return c.err != nil }) {
 			break
 		}
-		if err := w.Pause(func() error { return t.wait(ctx, p.Name, w.wall) }); err != nil {
-			return err
-		}
-		once()
 	}
 	w.Stop()
 	w.divide(repeats)
@@ -126,7 +133,7 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		s.ColdNS, s.FirstRowNS = rows.cold()/repeats, rows.firstRow
 	}
 	if repeats > 1 {
-		s.Executions = repeats
+		s.Executions, s.ColdNS = repeats, max(s.ColdNS, executions.cold()/repeats)
 	}
 
 	for _, c := range clients {
@@ -173,7 +180,6 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	count := func(driver.Row) error { c.rows++; return nil }
 	if c.byRow != nil {
 		c.byRow.execution()
-		defer c.byRow.executionEnds()
 		count = func(driver.Row) error { c.rows++; return c.byRow.row() }
 	}
 	var last int64

@@ -11,27 +11,50 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestRowSlices checks how often four executions of a query of 30 rows pause, in slices of 10 rows.
-// Their first slices have 7, 3, 9 and 5 rows after the first row, so each pauses three times. There is a
-// pause before each execution except the first.
-func TestRowSlices(t *testing.T) {
+// TestRepeatedQuery checks how often several executions of a query of 30 rows pause, and how many executions
+// the sample reports. In slices of 10 rows, the first row of each execution belongs to no slice. So four
+// executions have 116 rows in slices. Without slices of rows, there is a pause
+// after every second execution, unless only one is left.
+func TestRepeatedQuery(t *testing.T) {
+	for _, tc := range []struct {
+		slice, executions int64
+		pauses            int
+	}{
+		{slice: 10, executions: 4, pauses: 11},
+		{executions: 3, pauses: 0},
+		{executions: 7, pauses: 2},
+		{executions: 8, pauses: 3},
+	} {
+		pauses, s := pausesOf(t, tc.slice, tc.executions)
+		if pauses != tc.pauses || s.Executions != tc.executions || s.Rows != 30 {
+			t.Errorf("%+v: %d pauses, %d executions, %d rows", tc, pauses, s.Executions, s.Rows)
+		}
+	}
+}
+
+// pausesOf runs a query of 30 rows. It returns how often the worker pauses within the phase, and the sample.
+func pausesOf(t *testing.T, slice, executions int64) (pauses int, s *protocol.Sample) {
+	t.Helper()
 	f := newFake()
 	f.answer = func(string, []any) ([]driver.Row, error) { return slices.Repeat([]driver.Row{{{Int: 1}}}, 30), nil }
 	call := plan.Call{SQL: "SELECT 1", Columns: []driver.ColumnType{{Type: driver.Int}}, Rows: 30}
 	req := trialOf(t, blog(1, plan.Phase{Name: "query", Query: &plan.Query{Call: call, Clients: 1, Repeat: 1}}), driver.Settings{"pool_size": "1"})
-	req.Alternate, req.Slices, req.Repeats = true, map[string]int64{"query": 10}, map[string]int64{"query": 4}
+	req.Alternate, req.Slices, req.Repeats = true, map[string]int64{"query": slice}, map[string]int64{"query": executions}
 	line, err := json.Marshal(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := serveLine(t, f, string(line)+strings.Repeat("\n"+`{"type":"proceed","protocol":2}`, 30))
-	pauses := 0
 	for _, a := range got {
 		if a.Type == protocol.TypeWaiting && a.Phase == "query" {
 			pauses++
 		}
+		if a.Sample != nil && a.Sample.Phase == "query" {
+			s = a.Sample
+		}
 	}
-	if last := got[len(got)-1]; last.Type != protocol.TypeDone || pauses != 4*3+3 {
-		t.Errorf("%d pauses, want 15; %+v", pauses, last.Reason)
+	if last := got[len(got)-1]; last.Type != protocol.TypeDone || s == nil {
+		t.Fatalf("%+v", last.Reason)
 	}
+	return pauses, s
 }

@@ -39,6 +39,20 @@ func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 	return slicing{trial: t, watch: w, phase: p.Name, size: n, left: n, lead: n / 3}
 }
 
+// A query that is executed several times only because the request has Repeats has at most mostTurns slices of at
+// least leastExecutions executions. If each slice had only one execution, all would begin with cold caches, and
+// nothing would show what that costs.
+const (
+	mostTurns       = 25
+	leastExecutions = 2
+)
+
+// executionSlicing returns how the executions of a query are divided into slices.
+func (t *trial) executionSlicing(p *plan.Phase, w *Stopwatch, executions int64) slicing {
+	n := max(leastExecutions, (executions+mostTurns-1)/mostTurns)
+	return slicing{trial: t, watch: w, phase: p.Name, size: n, left: n, lead: max(1, n/3)}
+}
+
 // count counts an operation that is about to begin. It reports whether a slice has ended, so that the
 // operation belongs to the next slice.
 func (s *slicing) count() (ended bool) {
@@ -73,13 +87,13 @@ func (s *slicing) sliceEnds(n int64) {
 
 // cold returns, in nanoseconds, how much longer the leads took than the same number of operations
 // after the leads. It returns 0 if fewer than leastSlices leads have ended, or if the leads did not
-// take longer. It returns at most a quarter of the time of all counted slices.
+// take longer. It returns at most half of the time of all counted slices.
 func (s *slicing) cold() int64 {
 	if s.slices < leastSlices || s.leadOps == 0 || s.restOps == 0 {
 		return 0
 	}
 	cold := s.leads - int64(float64(s.rests)/float64(s.restOps)*float64(s.leadOps))
-	return min(max(0, cold), (s.leads+s.rests)/4)
+	return min(max(0, cold), (s.leads+s.rests)/2)
 }
 
 // round rounds the size of a slice to a multiple of n, because the phase can pause only after every

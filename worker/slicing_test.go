@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // TestCold checks the result of [slicing.cold].
@@ -13,7 +15,7 @@ func TestCold(t *testing.T) {
 		want int64
 	}{
 		{slicing{slices: 5, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 400},
-		{slicing{slices: 5, leads: 2000, leadOps: 10, rests: 1000, restOps: 20}, 750},
+		{slicing{slices: 5, leads: 2000, leadOps: 10, rests: 1000, restOps: 20}, 1500},
 		{slicing{slices: 5, leads: 400, leadOps: 10, rests: 1000, restOps: 20}, 0}, // the leads took less
 		{slicing{slices: 4, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 0}, // too few
 		{slicing{slices: 5, leads: 900, leadOps: 10}, 0},
@@ -118,41 +120,50 @@ func BenchmarkSlicing(b *testing.B) {
 	})
 }
 
-// TestFirstSlice checks that the first slices of the executions have all lengths about equally often.
-func TestFirstSlice(t *testing.T) {
-	rows := rowTurns{slicing: slicing{size: 10}}
-	lengths := make([]int, rows.size+1)
-	for range 1000 {
-		rows.execution()
-		n := rows.firstSlice()
-		if n < 1 || n > rows.size {
-			t.Fatalf("%d rows", n)
+// TestRowsOfExecutions checks that slices go on from one execution to the next, that the first rows of
+// executions belong to no slice, and that the times until the first rows are not counted.
+func TestRowsOfExecutions(t *testing.T) {
+	rows := newRowTurns(t.Context(), slicing{size: 9, left: 9, lead: 3, watch: &Stopwatch{}})
+	rows.slices = 1 // so that leads are counted
+	read := func(n int) {
+		for range n {
+			if err := rows.row(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		lengths[n]++
 	}
-	for n, often := range lengths[1:] {
-		if often < 90 || often > 110 {
-			t.Errorf("%d of 1000 first slices have %d rows", often, n+1)
+	rows.began = now()
+	for _, tc := range []struct {
+		rows       int
+		next       rowEvent
+		left       int64
+		leads, all int64 // operations in leads, and in complete parts of slices
+	}{
+		{rows: 1, next: leadEnd, left: 3},
+		{rows: 0, next: firstRow, left: 1},
+		{rows: 3, next: leadEnd, left: 1},
+		{rows: 6, next: sliceEnd, left: 2, leads: 3, all: 3},
+	} {
+		rows.execution()
+		rows.executed -= 1e9 // as if the time until the first row were a second longer
+		rows.began -= 1e9
+		if read(tc.rows); tc.rows == 0 {
+			rows.began += 1e9
 		}
+		if rows.next != tc.next || rows.left != tc.left || rows.leadOps != tc.leads || rows.leadOps+rows.restOps != tc.all {
+			t.Errorf("after %d rows: event %d after %d more rows; %d rows in leads, %d after them", tc.rows, rows.next, rows.left, rows.leadOps, rows.restOps)
+		}
+	}
+	if rows.leads > 5e8 {
+		t.Errorf("a lead took %d ns", rows.leads)
 	}
 }
 
-// TestExecutionEnds checks that the rows of an incomplete slice count, but not the rows of the first
-// slice of an execution.
-func TestExecutionEnds(t *testing.T) {
-	for _, tc := range []struct {
-		next       rowEvent
-		left       int64
-		afterRow   bool
-		lead, rest int64
-	}{
-		{next: sliceEnd, left: 4},
-		{next: leadEnd, left: 2, afterRow: true, lead: 1},
-		{next: sliceEnd, left: 4, afterRow: true, rest: 2},
-	} {
-		rows := rowTurns{slicing: slicing{size: 9, lead: 3, left: tc.left, slices: 2}, next: tc.next, afterRow: tc.afterRow}
-		if rows.executionEnds(); rows.leadOps != tc.lead || rows.restOps != tc.rest {
-			t.Errorf("%+v: %d rows in leads, %d after them", tc, rows.leadOps, rows.restOps)
+// TestExecutionSlicing checks how many executions of a query a slice has.
+func TestExecutionSlicing(t *testing.T) {
+	for executions, want := range map[int64]int64{2: 2, 50: 2, 51: 3, 1000: 40} {
+		if got := new(trial).executionSlicing(&plan.Phase{}, &Stopwatch{}, executions); got.size != want || got.left != want || got.lead != max(1, want/3) {
+			t.Errorf("%d executions: %+v", executions, got)
 		}
 	}
 }

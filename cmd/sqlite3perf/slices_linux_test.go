@@ -57,7 +57,6 @@ func BenchmarkSlices(b *testing.B) {
 			groups[c.Workload] = append(groups[c.Workload], c)
 		}
 	}
-	const alone, onePiece = time.Duration(-2), time.Duration(-1)
 	lengths := []time.Duration{alone, onePiece, 2 * time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
 	logs := map[string]map[time.Duration]map[string][]float64{} // logarithms of times in each round, by workload and phase, by length, and by driver
 	round := func(record bool) {
@@ -69,7 +68,7 @@ func BenchmarkSlices(b *testing.B) {
 				rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 				together := len(order)
 				if lengths[l] == alone {
-					together = 1
+					together, processes.Slice = 1, 0
 				}
 				var list []*result.Trial
 				for part := range slices.Chunk(order, together) {
@@ -104,12 +103,29 @@ func BenchmarkSlices(b *testing.B) {
 	for b.Loop() {
 		round(true)
 	}
+	excess := map[time.Duration][]float64{} // how much more the ratios of each phase differ from those of trials alone than noise explains: variances
 	for _, at := range slices.Sorted(maps.Keys(logs)) {
 		for _, l := range lengths {
 			fmt.Println(line(at, l, logs[at], alone, lengths[len(lengths)-1]))
+			d := difference(logs[at][l], logs[at][alone])
+			excess[l] = append(excess[l], d.variance-d.noise)
 		}
 	}
+	root := func(variance float64) float64 { return 100 * math.Sqrt(max(0, variance)) }
+	for _, l := range lengths[1:] {
+		e := estimate.Of(excess[l])
+		fmt.Printf("%s: without noise, the ratios of the median phase differ by %.1f%% [%.1f%%, %.1f%%] from those of trials alone\n",
+			length(l), root(e.Median), root(e.Low), root(e.High))
+	}
 }
+
+// length returns the name of a way to measure.
+func length(l time.Duration) string {
+	return cmp.Or(map[time.Duration]string{alone: "alone", onePiece: "one piece"}[l], l.String())
+}
+
+// Values in place of the length of slices: each trial runs alone, or the trials take turns at whole phases.
+const alone, onePiece = time.Duration(-2), time.Duration(-1)
 
 // line returns the figures of a phase for slices of length l, compared with trials alone and with
 // the longest slices. logs has the logarithms of times by length, driver and round.
@@ -122,37 +138,44 @@ func line(at string, l time.Duration, logs map[time.Duration]map[string][]float6
 			vary = append(vary, spread(minus(logs[l][d], logs[l][drivers[0]])))
 		}
 	}
-	name := map[time.Duration]string{-2: "alone", -1: "one piece"}[l]
 	return fmt.Sprintf("%-20s %9s: time %+5.1f%%; ratios vary by %4.1f%%; alone: %s; longest: %s",
-		strings.ReplaceAll(at, " ", "/"), cmp.Or(name, l.String()), 100*(math.Exp(average(more))-1), 100*middle(vary),
-		apart(drivers, logs[l], logs[alone]), apart(drivers, logs[l], logs[longest]))
+		strings.ReplaceAll(at, " ", "/"), length(l), 100*(math.Exp(average(more))-1), 100*middle(vary),
+		difference(logs[l], logs[alone]), difference(logs[l], logs[longest]))
 }
 
-// apart says how far the ratios between drivers differ from those in the map "other". In each round,
-// a driver's difference is taken relative to the mean of the drivers' differences. The first figure
-// is the standard deviation of the drivers' median differences. The second is the part of it that
-// noise explains. Then comes the largest difference, with its 95 % interval.
-func apart(drivers []string, got, other map[string][]float64) string {
+// differing says how far the ratios between drivers differ in two ways to measure. In each round, a
+// driver's difference is taken relative to the mean of the drivers' differences.
+type differing struct {
+	variance float64           // of the drivers' median differences
+	noise    float64           // the part of the variance that noise explains
+	most     estimate.Estimate // the largest difference, with its 95 % interval
+	driver   string            // the driver that has it
+}
+
+func (d differing) String() string {
+	return fmt.Sprintf("%4.1f%% (noise %4.1f%%), most %+5.1f%% [%+.1f%%, %+.1f%%] %s",
+		100*math.Sqrt(d.variance), 100*math.Sqrt(d.noise), 100*d.most.Median, 100*d.most.Low, 100*d.most.High, d.driver)
+}
+
+// difference compares the logarithms of times in two ways to measure, by driver and round.
+func difference(got, other map[string][]float64) (all differing) {
+	drivers := slices.Sorted(maps.Keys(got))
 	mean := make([]float64, len(got[drivers[0]]))
 	for _, d := range drivers {
 		for k, x := range minus(got[d], other[d]) {
 			mean[k] += x / float64(len(drivers))
 		}
 	}
-	var squares, noise float64
-	var most estimate.Estimate
-	var who string
 	for _, d := range drivers {
 		e := estimate.Of(minus(minus(got[d], other[d]), mean))
 		se := (e.High - e.Low) / (2 * 1.96)
-		squares += e.Median * e.Median / float64(len(drivers))
-		noise += se * se / float64(len(drivers))
-		if math.Abs(e.Median) > math.Abs(most.Median) {
-			most, who = e, d
+		all.variance += e.Median * e.Median / float64(len(drivers))
+		all.noise += se * se / float64(len(drivers))
+		if math.Abs(e.Median) > math.Abs(all.most.Median) {
+			all.most, all.driver = e, d
 		}
 	}
-	return fmt.Sprintf("%4.1f%% (noise %4.1f%%), most %+5.1f%% [%+.1f%%, %+.1f%%] %s",
-		100*math.Sqrt(squares), 100*math.Sqrt(noise), 100*most.Median, 100*most.Low, 100*most.High, who)
+	return all
 }
 
 // minus subtracts round by round.

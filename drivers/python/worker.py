@@ -1178,16 +1178,20 @@ class Trial:
                 break
             self.next_slice()
         repeats = self.repeats.get(self.phase, 1) if len(parameters) * q["repeat"] == 1 else 1
-        for _ in range(repeats - 1):
+        for n in range(1, repeats):
             if any(c.error for c in clients):
                 break
-            self.next_slice()
+            most = max(2, -(-repeats // 25))
+            if n % most == 0 and repeats - n >= most:
+                self.next_slice()
             for c in clients:
                 c.done = 0
             gc.collect()
             with watch:
                 at_once([c.run for c in clients])
         watch.divide(repeats)
+        if repeats > 1:
+            sample["executions"] = repeats
         histogram = Histogram()
         for c in clients:
             if c.error:

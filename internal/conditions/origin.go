@@ -127,7 +127,7 @@ func SliceTime(run *result.Run) time.Duration {
 	for i := range run.Trials {
 		for _, s := range run.Trials[i].Samples {
 			if s.Slices > 0 {
-				list = append(list, time.Duration(s.WallNS/s.Slices))
+				list = append(list, time.Duration(s.WallNS*max(1, s.Repeats)/s.Slices))
 			}
 		}
 	}

@@ -65,3 +65,18 @@ func TestKept(t *testing.T) {
 		}
 	}
 }
+
+// TestSliceTime checks the typical time of slices. The time of a repeated query is a mean per execution, but a
+// slice may have several executions.
+func TestSliceTime(t *testing.T) {
+	run := &result.Run{Trials: []result.Trial{{Samples: []result.Sample{
+		{WallNS: 900}, {WallNS: 900, Slices: 3}, {WallNS: 900, Slices: 3, Repeats: 10}, {WallNS: 900, Repeats: 10},
+	}}}}
+	if got := conditions.SliceTime(run); got != 3000 {
+		t.Errorf("%v, want 3µs", got)
+	}
+	run.Trials[0].Samples = run.Trials[0].Samples[:1]
+	if got := conditions.SliceTime(run); got != 0 {
+		t.Errorf("%v without slices", got)
+	}
+}

@@ -133,10 +133,13 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 		}
 	}
 	divided := make([]division, len(cases)) // computed now, because p.paces must not change while trials run
-	if len(cases) > 1 && p.Slice >= 0 {
+	if p.Slice >= 0 {
 		for i, c := range cases {
 			divided[i] = p.divide(c)
 		}
+	}
+	if len(cases) == 1 {
+		divided[0].slices = nil // nothing disturbs a trial that runs alone
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -153,7 +156,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 		trials.Go(func() {
 			defer t.leave()
 			err := t.wait(ctx)
-			if len(cases) == 1 {
+			if want != nil || len(cases) == 1 && len(divided[i].repeats) == 0 {
 				t = nil
 			}
 			if err == nil {
@@ -169,7 +172,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 		return nil, 0, context.Cause(ctx)
 	}
 	p.account(ended)
-	if slices.ContainsFunc(ended, func(e ending) bool { return e.trial == nil || !e.trial.Alternated }) {
+	if len(cases) == 1 || slices.ContainsFunc(ended, func(e ending) bool { return e.trial == nil || !e.trial.Alternated }) {
 		for _, e := range ended {
 			if e.trial != nil {
 				e.trial.Alternated = false
@@ -198,7 +201,7 @@ type ending struct {
 }
 
 // The method "once" runs one trial that begins with the database in the parameter "from". It records profiles
-// if the parameter "want" is not nil. The parameter "turn" is nil if the trial runs alone.
+// if the parameter "want" is not nil. The parameter "turn" is nil if the trial does not pause.
 func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn, as division) (e ending, _ error) {
 	dir, err := p.directory("trial-")
 	if err != nil {

@@ -26,13 +26,16 @@ const (
 
 // mostInClock is the fraction of a trial's time that the measured phases should take. To reach this fraction,
 // a query is repeated until it has taken about longestRepeats, or half of that time if its rows are also
-// divided into slices. The query is then about as precise as other phases. Each repetition costs a turn,
-// which takes time that is not measured, so a query is repeated at most mostRepeats times.
+// divided into slices, but at most mostRepeats times. The query is then about as precise as other phases.
 const (
 	mostInClock    = 0.85
 	longestRepeats = 150 * time.Millisecond
-	mostRepeats    = 50
+	mostRepeats    = 1000
 )
+
+// A query is divided by rows only if each execution has at least fewestParts slices. A turn of a shorter query
+// has several complete executions, because the caches are then cold for a smaller part of the turn.
+const fewestParts = 3
 
 // pace has the times of the cases that do the same work (see the function "work"). For each phase of a case,
 // it has the shortest time so far. The shortest time is used because other work on the machine can only make
@@ -123,9 +126,9 @@ func middle(of map[int]phasePace) (wall, each float64) {
 }
 
 // rowsInSlice is for a query that is executed once. It returns how many of the query's rows each slice should
-// have, so that a slice takes the time in the parameter "want". The parameter "wall" is the median of the
+// have, so that a slice takes about the time in the parameter "want". The parameter "wall" is the median of the
 // times of the query. The result is 0 if the query can't be divided by rows: if it takes most of its time
-// before the first row, or has not enough rows.
+// before the first row, or would have fewer than fewestParts slices.
 func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 	var fetch []float64
 	var rows float64
@@ -139,11 +142,12 @@ func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 	}
 	slices.Sort(fetch)
 	took := fetch[len(fetch)/2]
-	parts := min(took/want, rows)
-	if took < wall/2 || parts < 2 {
+	parts := math.Floor(min(took/want, rows))
+	if took < wall/2 || parts < fewestParts {
 		return 0
 	}
-	return int64(math.Ceil(rows / parts))
+	// The fraction of the golden ratio lets slices begin at other rows in each execution.
+	return int64(math.Ceil(rows / (parts + math.Phi - 1)))
 }
 
 // cold reports whether the phases of the case begin with cold caches. Such phases are measured in one piece:

@@ -96,8 +96,10 @@ type Request struct {
 
 	// Repeats asks the worker to execute some queries several times, although the plan executes
 	// them only once. The key is the name of a phase, and the value is the number of executions.
-	// Between two executions the worker waits as between two slices. The sample has the means of
-	// all executions, rounded down. A worker may ignore Repeats.
+	// Unless Slices divides the query by rows, the worker waits after every second execution, or
+	// less often if there are more than 50, as between two slices. It may also wait after each
+	// execution. The sample has the means of all executions, rounded down. A worker may ignore
+	// Repeats.
 	Repeats map[string]int64 `json:"repeats,omitempty"`
 
 	// Environment names environment variables that the worker was started with. The proof must
@@ -183,8 +185,8 @@ type Sample struct {
 	// later operations, because the caches were cold. The lab subtracts it. For each slice except
 	// the first, the worker takes the time of the operations in the first third of the slice, and
 	// subtracts the average time of the same number of later operations. ColdNS is the sum of these
-	// differences, and at most half of WallNS. If a query is divided by rows, the first slice of
-	// each execution is left out.
+	// differences, and at most half of WallNS. If a query is divided by rows, the time
+	// before the first row of each execution is left out.
 	ColdNS int64 `json:"cold_ns,omitempty"`
 
 	// FirstRowNS is set only for a query that one client executes once. It is the part of WallNS
@@ -193,7 +195,7 @@ type Sample struct {
 	FirstRowNS int64 `json:"first_row_ns,omitempty"`
 
 	// Executions is how many times the query was executed because the request has Repeats. A worker
-	// that waits only between executions may leave it 0, because the number of waits then shows the
+	// that waits between all executions may leave it 0, because the number of waits then shows the
 	// number of executions.
 	Executions int64 `json:"executions,omitempty"`
 

@@ -249,7 +249,7 @@ func testPower(t *testing.T, driver string, ratio float64, flags ...string) {
 		return
 	}
 	t.Logf("found slower in %d of %d comparisons; %d intervals contain %v", found, of, contained, ratio)
-	if 100*found < 95*of || 100*contained < 95*of {
+	if most := max(1, of/20); of-found > most || of-contained > most { // if there are few comparisons, one may miss by chance
 		t.Error("want 95 % of both")
 	}
 }

@@ -33,9 +33,10 @@ const (
 	mostRepeats    = 1000
 )
 
-// A query is divided by rows only if each execution has at least fewestParts slices. A turn of a shorter query
-// has several complete executions, because the caches are then cold for a smaller part of the turn.
-const fewestParts = 3
+// A query with fewer than enoughRepeats executions is divided by rows. In other queries, each slice has several
+// complete executions. This is more exact, because an execution often reads again what it or the previous execution
+// has brought into the processor's caches, and after a pause in the middle this is no longer there.
+const enoughRepeats = 10
 
 // pace has the times of the cases that do the same work (see the function "work"). For each phase of a case,
 // it has the shortest time so far. The shortest time is used because other work on the machine can only make
@@ -76,9 +77,6 @@ func (p *Processes) divide(c *Case) division {
 		}
 		if c.mayRepeat(ph) {
 			repeated[ph.Name], again = wall, again+wall
-			if n := rowsInSlice(at.phases[ph.Name], wall, float64(want)); n > 0 {
-				d.slices[ph.Name] = n
-			}
 			continue
 		}
 		once += wall
@@ -98,12 +96,15 @@ func (p *Processes) divide(c *Case) division {
 	inClock := outside[len(outside)/2] * mostInClock / (1 - mostInClock)
 	if again > 0 {
 		for name, wall := range repeated {
-			long := float64(longestRepeats)
-			if d.slices[name] > 0 {
-				long /= 2
+			times := func(long time.Duration) int64 {
+				return int64(min(math.Ceil((inClock-once)/again), math.Round(float64(long)/wall), mostRepeats))
 			}
-			if n := min(math.Ceil((inClock-once)/again), math.Round(long/wall), mostRepeats); n > 1 {
-				d.repeats[name] = int64(n)
+			n := times(longestRepeats)
+			if rows := rowsInSlice(at.phases[name], wall, float64(want)); rows > 0 && n < enoughRepeats {
+				d.slices[name], n = rows, times(longestRepeats/2)
+			}
+			if n > 1 {
+				d.repeats[name] = n
 			}
 		}
 	}
@@ -128,7 +129,7 @@ func middle(of map[int]phasePace) (wall, each float64) {
 // rowsInSlice is for a query that is executed once. It returns how many of the query's rows each slice should
 // have, so that a slice takes about the time in the parameter "want". The parameter "wall" is the median of the
 // times of the query. The result is 0 if the query can't be divided by rows: if it takes most of its time
-// before the first row, or would have fewer than fewestParts slices.
+// before the first row, or has not enough rows.
 func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 	var fetch []float64
 	var rows float64
@@ -143,7 +144,7 @@ func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 	slices.Sort(fetch)
 	took := fetch[len(fetch)/2]
 	parts := math.Floor(min(took/want, rows))
-	if took < wall/2 || parts < fewestParts {
+	if took < wall/2 || parts < 2 {
 		return 0
 	}
 	// The fraction of the golden ratio lets slices begin at other rows in each execution.

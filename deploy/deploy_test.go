@@ -62,8 +62,8 @@ func manifests(t *testing.T) (jobs []batchv1.Job, claims []corev1.PersistentVolu
 	return jobs, claims
 }
 
-// TestManifests checks what the types cannot express. If a manifest names another object, that
-// object must exist. Jobs must satisfy the rules of the API server.
+// TestManifests checks rules that the Go types of Kubernetes cannot express. If a manifest names
+// another object, that object must exist. Jobs must satisfy the rules of the API server.
 func TestManifests(t *testing.T) {
 	jobs, claims := manifests(t)
 	if len(jobs) != 3 || len(claims) != 1 {
@@ -139,7 +139,7 @@ func TestDecodeIsStrict(t *testing.T) {
 // stage is a stage of the Containerfile.
 type stage struct {
 	from, name string
-	made       []string // paths that it copies or makes outside the source tree
+	made       []string // paths that the stage copies or makes outside the source tree
 }
 
 // TestContainerfile checks that everything that the Containerfile copies is in the repository or
@@ -261,7 +261,7 @@ func TestNewerModules(t *testing.T) {
 // newer reports whether a version of Go is newer than another one.
 func newer(a, b string) bool {
 	parse := func(v string) (n [3]int) {
-		_, _ = fmt.Sscanf(v, "%d.%d.%d", &n[0], &n[1], &n[2]) // the last may be missing
+		_, _ = fmt.Sscanf(v, "%d.%d.%d", &n[0], &n[1], &n[2]) // the last number may be missing
 		return n
 	}
 	x, y := parse(a), parse(b)

@@ -6,7 +6,7 @@ set -u
 store=$1 dir=$2
 shift 2
 mkdir -p "$dir" "$(dirname "$store")" || exit 1
-# What a store names is not run unless it is typed again.
+# The store may name programs as drivers. They are run only if --drivers names them again.
 typed() {
 	while [ $# -gt 0 ]; do
 		case $1 in
@@ -30,6 +30,6 @@ if [ "$code" = 2 ]; then # there is no run, or it is complete, or cannot be resu
 	sqlite3perf run "$@" --store "$store" --dir "$dir" --quiet --format markdown
 	code=$?
 fi
-# 4: some cells failed. The store says which, and measuring again would say it again.
+# 4: some timed phases failed. The store says which, and they would fail again.
 [ "$code" = 4 ] && exit 0
 exit "$code"

@@ -375,8 +375,8 @@ func (c *conn) before(s statement) int64 {
 	return c.tx
 }
 
-// after notes that no transaction is open if the statement s ended the transaction, or if it failed to
-// begin one. err is the error of s.
+// after clears c.tx if the statement s ended the transaction, or if s failed to begin a transaction. err
+// is the error of s.
 func (c *conn) after(s statement, err error) {
 	switch {
 	case c.beginning && err != nil,

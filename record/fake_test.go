@@ -95,7 +95,7 @@ func (bareConn) Prepare(string) (driver.Stmt, error) { return bareStmt{}, nil }
 func (bareConn) Close() error                        { return nil }
 func (bareConn) Begin() (driver.Tx, error)           { return libraryTx{}, nil }
 
-// bareStmt converts its parameters by column.
+// bareStmt implements the interface ColumnConverter, which converts each parameter of a statement.
 type bareStmt struct{ libraryStmt }
 
 func (bareStmt) NumInput() int { return 1 }

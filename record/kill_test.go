@@ -89,7 +89,8 @@ func TestKill(t *testing.T) {
 				t.Fatalf("event %d has the value %v", i, got)
 			}
 		}
-		// A lost line is at least as long as the shortest line.
+		// The lengths of lost lines are not known, but each is at least as long as the shortest
+		// recorded line.
 		shortest := len(text)
 		for i, line := range strings.SplitAfter(string(text), "\n") {
 			if i > 1 && strings.HasSuffix(line, "\n") {

@@ -33,8 +33,8 @@ type Recording struct {
 // Action is the kind of an event.
 type Action string
 
-// The actions. The last three are calls of database/sql, but statements may begin and end
-// transactions too.
+// The actions. The last three are calls of database/sql. A statement that begins or ends a
+// transaction, such as BEGIN, is a Run.
 const (
 	Run      Action = ""
 	Begin    Action = "begin"
@@ -60,7 +60,7 @@ type Event struct {
 	LastInsertID *int64
 }
 
-// Statement is the text of a statement.
+// Statement is the text of an SQL statement, and how the application ran the statement.
 type Statement struct {
 	SQL string
 
@@ -74,7 +74,7 @@ type Error struct {
 	Message string `json:"message,omitempty"` // "" if messages are not recorded
 }
 
-// Arg is a parameter.
+// Arg is a parameter of an execution.
 type Arg struct {
 	Name string // "" if the parameter has no name
 

@@ -213,7 +213,7 @@ func (r *Recorder) flushIfFull() {
 	}
 }
 
-// now returns the time since the recording began in nanoseconds.
+// now returns the number of nanoseconds since the recording began.
 func (r *Recorder) now() int64 { return int64(time.Since(r.began)) }
 
 func (r *Recorder) add(lines []byte) {

@@ -315,7 +315,7 @@ func TestUnwrap(t *testing.T) {
 		return nil
 	}))
 	must(t, c.Close())
-	must(t, db.Ping()) // takes the connection again
+	must(t, db.Ping()) // takes the same connection from the pool again, which resets its session
 	c, err = db.Conn(context.Background())
 	must(t, err)
 	must(t, c.Raw(func(dc any) error {

@@ -56,8 +56,9 @@ func nextToken(sql string) (first, rest string) {
 }
 
 // tokenLength measures the first token of SQL, which is not empty. It reports whether the token
-// is white space or a comment. A token without an end extends to the end of the SQL. Words,
-// parameters and quoted texts are tokens. Any other byte is a token by itself.
+// is white space or a comment. A token without an end, such as a text without its closing quote,
+// extends to the end of the SQL. Words, parameters and quoted texts are tokens. Any other byte is a
+// token by itself.
 func tokenLength(s string) (n int, space bool) {
 	until := func(from int, end string) int {
 		if n := strings.Index(s[min(from, len(s)):], end); n >= 0 {

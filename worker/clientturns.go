@@ -31,7 +31,7 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 	t.size = max(1, s.size/int64(clients))
 	t.left = t.size
 	if clients > 1 {
-		t.lead = 0 // leads are not timed, because the first client's operations do not show how long the leads of all clients took
+		t.lead = 0 // the leads (first operations) of slices are not timed, because the first client does not know how long the other clients' leads took
 	}
 	t.together = barrier.New(clients, func() error {
 		t.asked.Store(false)

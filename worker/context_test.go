@@ -31,8 +31,9 @@ func (d *contextualDB) Script(ctx context.Context, sql string) error {
 	return d.DB.Script(ctx, sql)
 }
 
-// TestContextOfPhase checks that the context of a phase can end only if the phase says so.
-// Otherwise the context must not have values, because libraries would search it at each operation.
+// TestContextOfPhase checks that the context of a phase can end only if the phase says so. A
+// context that cannot end must not have values, because libraries would search it at each
+// operation.
 func TestContextOfPhase(t *testing.T) {
 	for _, kind := range []string{"", "cancellable"} {
 		c := &contextual{fake: newFake()}

@@ -17,7 +17,8 @@ type event struct {
 	config uint64
 }
 
-// instructions is PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS.
+// instructions is the event of an executed instruction: PERF_TYPE_HARDWARE,
+// PERF_COUNT_HW_INSTRUCTIONS.
 var instructions = event{0, 1}
 
 // Flags in attr.bits, the bit field of perf_event_attr.

@@ -17,7 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// openDSNs runs a job whose field DSN is set.
+// openDSNs runs a job that opens data source names, and returns what it observes in each opened
+// database.
 func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) (res *protocol.JobResult, err error) {
 	opener, ok := d.(driver.DSNOpener)
 	if !ok {

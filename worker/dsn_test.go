@@ -18,7 +18,7 @@ func dsnJob(t *testing.T, openings ...protocol.Opening) protocol.Request {
 	}
 }
 
-// TestDSNUnsupported checks that a job with the field DSN fails with CodeUnsupported if the driver
+// TestDSNUnsupported checks that a job of the kind "dsn" fails with CodeUnsupported if the driver
 // does not accept data source names.
 func TestDSNUnsupported(t *testing.T) {
 	got := serve(t, newFake(), dsnJob(t, protocol.Opening{DSN: "x.db", File: "x.db"}))

@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// fake is a driver that records its calls in log. It answers PRAGMAs from the map pragmas and
-// queries with the function answer.
+// fake is a driver that records its calls in the field "log". It answers PRAGMAs from the map
+// "pragmas" and queries with the function "answer".
 type fake struct {
 	mu       sync.Mutex
 	log      []string

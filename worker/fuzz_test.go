@@ -71,10 +71,10 @@ func read(b *driver.Batch, r int) {
 	}
 }
 
-// change replaces one value of a decoded JSON document: the value with the number in the parameter
-// at. Values are counted from 1, and the keys of each object are in sorted order. A number is
-// replaced by the parameter number, a string by another string of the document, and any other value
-// by null.
+// change replaces one value of a decoded JSON document: the value whose number is the parameter
+// "at". Values are counted from 1, and the keys of each object are in sorted order. A number is
+// replaced by the parameter "number", a string by another string of the document, and any other
+// value by null.
 func change(doc any, at uint16, number int64) any {
 	var texts []string
 	n := 0
@@ -138,7 +138,7 @@ func FuzzServe(f *testing.F) {
 		if json.Unmarshal(line, &req) == nil && req.Plan != nil && !quick(&req) {
 			return
 		}
-		if req.Path != "" { // never a path outside of the test's directory
+		if req.Path != "" { // never use a path outside of the test's directory
 			req.Path = filepath.Join(t.TempDir(), "fuzz.db")
 			var err error
 			if line, err = json.Marshal(req); err != nil {

@@ -25,7 +25,7 @@ func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []dri
 		return fmt.Errorf("observing pool_idle: %w", err)
 	}
 	if kept == s.PoolIdle() {
-		kept, _ = strconv.Atoi(s["pool_idle"]) // the requested number may be greater than the number of connections
+		kept, _ = strconv.Atoi(s["pool_idle"]) // report the requested number, which may be greater than the number of connections
 	}
 	for _, got := range proof.Connections {
 		got["pool_idle"] = strconv.Itoa(kept)

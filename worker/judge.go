@@ -12,7 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// judgeStates runs a job whose field Judge is set.
+// judgeStates runs a job of the kind "judge". It examines databases that the job "commit" has left
+// behind.
 func judgeStates(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) (*protocol.JobResult, error) {
 	proof, err := proveJudge(ctx, d, req)
 	if err != nil {

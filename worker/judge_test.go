@@ -18,8 +18,8 @@ func judgeJob(t *testing.T, paths ...string) protocol.Request {
 	}
 }
 
-// TestJudgeRefused checks that a job with the field Judge fails if the driver does not work on files,
-// or if there is nothing to judge.
+// TestJudgeRefused checks that a job of the kind "judge" fails if the driver does not work on
+// files, or if there is nothing to judge.
 func TestJudgeRefused(t *testing.T) {
 	limited := newFake()
 	limited.limits = map[string]string{"job": "it has no files"}

@@ -48,8 +48,8 @@ func (n *numbered) Prepare(ctx context.Context, st driver.Statement) (driver.Stm
 	return n.DB.Prepare(ctx, st)
 }
 
-// TestPoolReaders checks that the proof has the connections of both pools, and that operations
-// that only read use the pool of the readers.
+// TestPoolReaders checks that the proof has the connections of both pools, and that operations that
+// only read use the second pool.
 func TestPoolReaders(t *testing.T) {
 	f := newFake()
 	f.answer = one
@@ -236,7 +236,7 @@ func TestPatience(t *testing.T) {
 		!strings.HasPrefix(last.Reason.Message, "no operation has ended for 50ms: of 2 clients 2 wait, 2 in operation ") {
 		t.Errorf("answered %+v", last.Reason)
 	}
-	if slices.Contains(f.log, "close") && strings.Count(strings.Join(f.log, "\n"), "close") > 1 { // one close is of the handle that observes txlock
+	if slices.Contains(f.log, "close") && strings.Count(strings.Join(f.log, "\n"), "close") > 1 { // one close is that of the pool with which the worker has observed txlock
 		t.Error("the database was closed while operations were under way")
 	}
 }
@@ -286,7 +286,7 @@ func TestCheckHangs(t *testing.T) {
 	if last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeCheck || !strings.HasPrefix(last.Reason.Message, "the check hung: quick_check after the phase has not ended within 30ms") {
 		t.Errorf("answered %+v", last.Reason)
 	}
-	if strings.Count(strings.Join(story(f), "\n"), "close") > 1 { // one close is of the handle that observes txlock
+	if strings.Count(strings.Join(story(f), "\n"), "close") > 1 { // one close is that of the pool with which the worker has observed txlock
 		t.Error("the database was closed while the check was under way")
 	}
 }

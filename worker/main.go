@@ -30,14 +30,15 @@ func Main(d driver.Driver) {
 		os.Exit(2)
 	}
 	sampleNoAllocations()
-	// If the lab has gone, writing an answer causes SIGPIPE. Unless the signal is caught, it
-	// ends the process before the process has removed the database.
+	// If the lab (the program that started this worker) has exited, writing an answer causes
+	// SIGPIPE. The signal is caught, because otherwise it would end the process before the database
+	// is removed.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// If the lab dies while this process is stopped, the system sends SIGHUP to this process and
 	// resumes it. The process must then still remove the database.
 	signal.Ignore(syscall.SIGHUP)
-	// A phase may run for a long time on a context that cannot be canceled. So when the lab has
-	// gone, the whole process exits.
+	// A phase may run for a long time with a context that cannot be canceled. So if the lab has
+	// exited, the only way to stop the phase is to end the whole process.
 	abandon := func() { os.Exit(1) }
 	if err := serve(context.Background(), d, input(), os.Stdout, abandon); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,8 +47,9 @@ func Main(d driver.Driver) {
 }
 
 // Serve reads one request from r, answers on w, and returns. If a trial fails, Serve sends the
-// failure as an answer and returns no error. It returns an error if it cannot read the request
-// or write an answer. When r ends, Serve gives up the trial, because the lab has gone.
+// failure as an answer and returns no error. It returns an error if it cannot read the request or
+// write an answer. When r ends, the program that sent the request has exited, so Serve gives up the
+// trial.
 func Serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer) error {
 	return serve(ctx, d, r, w, func() {})
 }
@@ -126,7 +128,7 @@ func (a *answers) refuse(format string, args ...any) error {
 	return a.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}})
 }
 
-// failure is an error with the code of the [protocol.Reason] that the lab gets.
+// failure is an error with the code for the [protocol.Reason] in the answer.
 type failure struct {
 	code string
 	err  error
@@ -139,7 +141,7 @@ func failf(code, format string, args ...any) error {
 	return &failure{code, fmt.Errorf(format, args...)}
 }
 
-// operationError is an error of an operation of a mix.
+// operationError is an error of one operation of a mix. It adds the name of the operation.
 type operationError struct {
 	name string
 	err  error
@@ -148,7 +150,7 @@ type operationError struct {
 func (o *operationError) Error() string { return "operation " + o.name + ": " + o.err.Error() }
 func (o *operationError) Unwrap() error { return o.err }
 
-// reasonOf converts an error to the reason that the lab gets.
+// reasonOf converts an error to the reason that the worker sends.
 func reasonOf(err error, phase string) *protocol.Reason {
 	r := &protocol.Reason{Code: protocol.CodeError, Phase: phase, Message: err.Error()}
 	var f *failure

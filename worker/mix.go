@@ -19,9 +19,9 @@ import (
 const mixChunk = 1 << 13
 
 // mixClient is one client of a mix. Operation number k of the phase is done by the client whose id
-// is k mod clients. The i-th execution of an operation by a client has the number id + i*clients,
-// which decides its parameters. So neither the client nor the parameters of an execution depend on
-// timing.
+// is k modulo the number of clients. The i-th execution of an operation by a client has the number
+// id + i*clients, which decides its parameters. So neither the client nor the parameters of an
+// execution depend on timing.
 type mixClient struct {
 	gen     *plan.Gen
 	mix     *plan.Mix
@@ -44,9 +44,9 @@ type mixClient struct {
 
 	atMutex, backedOff protocol.Wait
 
-	state *clientState // read by runPatiently; nil if the mix's PatienceMS is 0
-	turns *clientTurns // divides the mix into slices; nil if the mix is measured in one piece
-	leads bool         // the turns count this client's operations to know when a slice ends
+	state *clientState // what the client is doing, for runPatiently; nil if the mix's PatienceMS is 0
+	turns *clientTurns // pauses the mix after each slice (a part of it), so that other trials can run; nil if the mix is measured in one piece
+	leads bool         // true for the client whose operations are counted to find the end of a slice
 
 	elapsed int64 // time in ns from the beginning to the end of the last operation, without the time for generating parameters
 	user    int64 // CPU time in ns for generating parameters, outside the kernel
@@ -71,7 +71,7 @@ const maxHistograms = 256
 type mixOp struct {
 	*plan.Operation
 	runner  driver.Runner // the runner that prepared the statements
-	mutex   bool          // true if the client must hold the mutex around each attempt
+	mutex   bool          // true if the client must hold the mutex around each attempt at the operation
 	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex or timeout
 	calls   []mixCall
 	row     int // row in the parameters of the next execution
@@ -83,9 +83,9 @@ type mixOp struct {
 	made    int64 // executions whose parameters have been generated, including the executions of this chunk
 }
 
-// mixCall is a statement of an operation as one client runs it. The fields that an execution
-// needs are next to each other, because after SQLite has run, few cache lines of the engine are
-// still in the nearest cache.
+// mixCall is a statement of an operation as one client runs it. The fields that an execution needs
+// are next to each other, so that they share few cache lines. While SQLite runs, most of the
+// worker's data leaves the nearest cache.
 type mixCall struct {
 	stmt      driver.Stmt
 	batch     *driver.Batch     // the parameters of the chunk; nil if the statement has none

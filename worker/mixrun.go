@@ -13,8 +13,9 @@ import (
 )
 
 // run does the client's operations. The parameter "begin" is the time at which the client begins.
-// The client's own time does not include waiting for turns and generating parameters. So after each
-// such wait, run moves "begin", and the times that depend on it, forward.
+// The client's own time does not include the time spent on waiting for turns and on generating
+// parameters. So each time, run moves "begin", and the times that depend on it, forward by the time
+// spent.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {
@@ -119,8 +120,8 @@ func (c *mixClient) refill() error {
 	return err
 }
 
-// record moves the latencies of the chunk to the histograms. During that, the client's time is
-// stopped.
+// record moves the latencies of the chunk to the histograms. The time that this takes does not
+// count as the client's time.
 func (c *mixClient) record() {
 	for i, ns := range c.took {
 		c.ops[c.order[i]].latency.Record(ns)
@@ -297,8 +298,8 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (
 	return nil, nil
 }
 
-// call runs one statement with row r of its parameters. The parameter "stmt" is call.stmt, or
-// call.stmt within a transaction.
+// call runs one statement with row r of its parameters. The parameter "stmt" is call.stmt, or the
+// statement that [driver.Tx] returns for call.stmt if a transaction is open.
 func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r int) error {
 	if !call.reads {
 		return stmt.Exec(ctx, call.batch, r, r+1)

@@ -30,7 +30,7 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	}
 	for _, name := range []string{"write_mutex", "processes", "count_syncs", "cold_caches"} {
 		if v, set := t.req.Settings[name]; set {
-			observed[name] = v // these settings need not be observed, because the engine itself applies them
+			observed[name] = v // these settings need not be observed, because the worker itself applies them
 		}
 	}
 	if shower, ok := t.db.(driver.Shower); ok {
@@ -46,9 +46,9 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	return proof, nil
 }
 
-// proveReaders opens the pool of the readers, if pool_readers asks for one, and adds the
-// settings of its connections to the proof. All connections of both pools are held at the same
-// time.
+// proveReaders opens the second pool, for operations that only read, if the setting pool_readers
+// asks for it. It adds the settings of its connections to the proof. All connections of both pools
+// are held at the same time.
 func (t *trial) proveReaders(ctx context.Context, proof *protocol.Proof) error {
 	v, set := t.req.Settings["pool_readers"]
 	n := t.req.Settings.PoolReaders()
@@ -324,7 +324,7 @@ func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, er
 	if code == driver.CodeLocked {
 		return "shared", err
 	}
-	if code == 0 && err == nil { // BEGIN IMMEDIATE takes no lock, as in a cluster
+	if code == 0 && err == nil { // BEGIN IMMEDIATE has taken no lock, for example because the database is on a cluster
 		err = other.Script(ctx, "ROLLBACK")
 	}
 	return "private", err

@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestReplayPauses checks that a replay in slices pauses between two transactions, unless the end
-// of the first transaction was not recorded. Other clients could wait for the lock of an open
-// transaction.
+// TestReplayPauses checks that a replay in slices pauses between two transactions. If the end of
+// the first transaction was not recorded, it must not pause, because other clients could wait for
+// the lock of the open transaction.
 func TestReplayPauses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		statements []int // 0 begins a transaction, 1 reads, 2 commits

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// rowTurns divides the executions of a query into slices of rows. Without it, a query that is executed
-// only once would be one long slice. A slice may begin in one execution and end in a later one. It has the
-// rows after the first row of each execution. The time until the first row belongs to no slice, because it
+// rowTurns divides the executions of a query into slices of rows. Without it, a query that is
+// executed only once would be one long slice. A slice may begin in one execution and end in a later
+// one. The first row of each execution, and the time until that row, belong to no slice. This time
 // can be much longer than the time of later rows, for example if SQLite must sort the rows.
 type rowTurns struct {
 	slicing
@@ -19,8 +19,8 @@ type rowTurns struct {
 	firstRow int64
 
 	next     rowEvent // what happens when slicing.left is 0
-	then     rowEvent // before the first row of an execution: what happens after thenLeft more rows
-	thenLeft int64
+	then     rowEvent // value of the field "next" that was saved until the first row of the execution has been read
+	thenLeft int64    // value of slicing.left that was saved in the same way
 }
 
 // rowEvent is what happens when a row has been read.

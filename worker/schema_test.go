@@ -90,7 +90,7 @@ func examples(t testing.TB) map[string]protocol.Request {
 	return list
 }
 
-// TestSchemaResponses checks that the engine's answers match the schema.
+// TestSchemaResponses checks that the worker's answers match the schema.
 func TestSchemaResponses(t *testing.T) {
 	s := schemaOf(t, "response")
 	f := newFake()

@@ -18,7 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// errGone is the error of a trial whose input has ended, which means that the lab has gone.
+// errGone is the error of a trial whose input has ended, which means that the lab (the program that
+// started the worker) has exited.
 var errGone = errors.New("the lab has gone")
 
 // shutdownGrace is how long pending requests may take when a server stops.

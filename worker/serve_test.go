@@ -250,7 +250,8 @@ func TestServeIsNoTrial(t *testing.T) {
 	}
 }
 
-// TestServeAbandoned checks that a server ends and removes its database when the lab has gone.
+// TestServeAbandoned checks that a server ends and removes its database when its input ends, which
+// means that the lab has gone.
 func TestServeAbandoned(t *testing.T) {
 	req := serving(t, blog(3, httpPhase()))
 	x := converse(t, newFake(), req)
@@ -272,8 +273,8 @@ func TestServeAbandoned(t *testing.T) {
 	}
 }
 
-// TestServeAbandonedInPhase checks that the process of a server ends when the lab has gone,
-// even during a phase that cannot be stopped.
+// TestServeAbandonedInPhase checks that the process of a server ends when its input ends, even
+// during a phase that cannot be stopped.
 func TestServeAbandonedInPhase(t *testing.T) {
 	req := serving(t, blog(3, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}), httpPhase()))
 	requests, in := io.Pipe()

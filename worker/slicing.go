@@ -30,7 +30,7 @@ type slicing struct {
 // leastSlices is the minimum number of slices for an estimate by [slicing.cold].
 const leastSlices = 5
 
-// slicing returns how phase p is divided into slices: as the lab has requested, or not at all.
+// slicing returns how phase p is divided into slices: as the request says, or not at all.
 func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 	n := t.req.Slices[p.Name]
 	if !t.req.Alternate || n <= 0 {
@@ -39,9 +39,9 @@ func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 	return slicing{trial: t, watch: w, phase: p.Name, size: n, left: n, lead: n / 3}
 }
 
-// A query that is executed several times only because the request has Repeats has at most mostTurns slices of at
-// least leastExecutions executions. If each slice had only one execution, all would begin with cold caches, and
-// nothing would show what that costs.
+// The Repeats of a request make a query run several times. Such a query has at most mostTurns
+// slices of at least leastExecutions executions. If each slice had only one execution, every
+// execution would begin with cold caches, and the cost of cold caches could not be seen.
 const (
 	mostTurns       = 25
 	leastExecutions = 2

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestCold checks the result of [slicing.cold].
+// TestCold checks the time that [slicing.cold] returns for the cost of cold caches.
 func TestCold(t *testing.T) {
 	for _, tc := range []struct {
 		s    slicing
@@ -16,8 +16,8 @@ func TestCold(t *testing.T) {
 	}{
 		{slicing{slices: 5, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 400},
 		{slicing{slices: 5, leads: 2000, leadOps: 10, rests: 1000, restOps: 20}, 1500},
-		{slicing{slices: 5, leads: 400, leadOps: 10, rests: 1000, restOps: 20}, 0}, // the leads took less
-		{slicing{slices: 4, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 0}, // too few
+		{slicing{slices: 5, leads: 400, leadOps: 10, rests: 1000, restOps: 20}, 0}, // the leads took less time
+		{slicing{slices: 4, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 0}, // too few slices
 		{slicing{slices: 5, leads: 900, leadOps: 10}, 0},
 		{slicing{}, 0},
 	} {
@@ -79,7 +79,8 @@ func TestFirstLead(t *testing.T) {
 	}
 }
 
-// TestCount checks after which operations slices and their leads end.
+// TestCount checks after which operations slices end, and their leads (the first operations of a
+// slice).
 func TestCount(t *testing.T) {
 	s := slicing{size: 6, left: 6, lead: 2}
 	var ended []int
@@ -124,7 +125,7 @@ func BenchmarkSlicing(b *testing.B) {
 // executions belong to no slice, and that the times until the first rows are not counted.
 func TestRowsOfExecutions(t *testing.T) {
 	rows := newRowTurns(t.Context(), slicing{size: 9, left: 9, lead: 3, watch: &Stopwatch{}})
-	rows.slices = 1 // so that leads are counted
+	rows.slices = 1 // the lead of a first slice has ended; only later leads are counted
 	read := func(n int) {
 		for range n {
 			if err := rows.row(); err != nil {

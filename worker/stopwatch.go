@@ -15,7 +15,7 @@ var epoch = time.Now()
 // now returns the monotonic time in nanoseconds.
 func now() int64 { return int64(time.Since(epoch)) }
 
-// Stopwatch adds up the time and resources used while it runs. The engine stops it while values are
+// Stopwatch adds up the time and resources used while it runs. The worker stops it while values are
 // generated, so that only the driver's work counts. Hand-written programs (package byhand) use a
 // Stopwatch too.
 type Stopwatch struct {
@@ -170,9 +170,9 @@ func shares(user, system int64) (int64, int64) {
 	return user, system
 }
 
-// heapAllocs returns the number and bytes of heap objects allocated so far. It stops all
-// goroutines for a moment, outside the timed part. Package runtime/metrics does not stop them,
-// but misses objects in the caches of each P.
+// heapAllocs returns the number and bytes of heap objects allocated so far. It stops all goroutines
+// for a moment, outside the timed part. Package runtime/metrics does not stop them, but misses
+// objects in the per-processor caches of Go's scheduler.
 func heapAllocs() (objects, bytes int64) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

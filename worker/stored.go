@@ -38,8 +38,8 @@ func (t *trial) read(ctx context.Context, tables []plan.Stored) ([]plan.RowSum, 
 }
 
 // tellLoaded sends the lab the number of rows in each table that the first n phases insert into. It
-// reads the tables to the end, as the check after an insert does, so that the caches are in the
-// same state.
+// reads the tables to the end, so that the caches are in the same state as after an insert, whose
+// check also reads the tables.
 func (t *trial) tellLoaded(ctx context.Context, n int) error {
 	tables := plan.Loaded(t.plan.Phases[:n])
 	sums, err := t.stored(ctx, tables)

@@ -16,16 +16,16 @@ import (
 )
 
 // Hand is a [driver.Driver] that runs the timed part of each phase itself, with direct calls of a
-// library. Package byhand has such drivers. The engine does everything that is not timed.
+// library. Package byhand has such drivers. Package worker does everything that is not timed.
 type Hand interface {
 	driver.Driver
 
 	// Check returns an error if the driver cannot run the trial.
 	Check(req *protocol.Request) error
 
-	// Perform runs a phase on a database that the driver has opened. It runs the stopwatch w around the
-	// timed part. It writes the counts to s. It also writes the checksum to s, unless req.Brief names
-	// the phase.
+	// Perform runs a phase on a database that the driver has opened. It runs the stopwatch w around
+	// the timed part. It writes the counts to s. It also writes the checksum of the results to s,
+	// unless req.Brief names the phase.
 	Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *plan.Phase, s *protocol.Sample, w *Stopwatch) error
 }
 
@@ -38,7 +38,7 @@ type trial struct {
 	db   driver.DB
 	wal  bool
 
-	apart bool // a second connection can open the database and check it
+	apart bool // true if a second connection can open the database and check it
 
 	readers driver.DB // the pool for operations that only read, or nil
 
@@ -53,8 +53,8 @@ type trial struct {
 	owned bool // true if the trial must remove the database after an error, or when the lab has gone
 }
 
-// serve runs a trial and sends its responses. It returns an error only if the lab has gone or a
-// response cannot be written.
+// serve runs a trial and sends its responses. It returns an error only if the lab (the program that
+// started the worker) has gone or a response cannot be written.
 func (t *trial) serve(ctx context.Context) error {
 	phase, err := t.run(ctx)
 	for _, db := range []driver.DB{t.readers, t.db} {
@@ -153,7 +153,7 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	}
 	t.counter = newCounter(instructions) // this must happen before the library starts threads or processes, so that they inherit the counter
 	defer t.counter.close()
-	if err := t.instrument(); err != nil { // this must happen before the library starts processes, so that they are counted too
+	if err := t.instrument(); err != nil { // this must happen before the library starts processes, so that their syncs are counted too
 		return "", err
 	}
 	defer t.ioCounter.close()
@@ -280,7 +280,7 @@ func (t *trial) hasLog(got driver.Settings) bool {
 }
 
 // pooled returns the settings with which a driver opens a pool of n connections. It leaves out the
-// settings that only the engine applies.
+// settings that the worker itself applies.
 func pooled(s driver.Settings, n int) driver.Settings {
 	s = s.With(driver.Settings{"pool_size": strconv.Itoa(n)})
 	delete(s, "pool_readers")
@@ -298,7 +298,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
 	} else {
-		ctx = context.Background() // not context.WithoutCancel(ctx): in such a context, libraries would search for values at each operation
+		ctx = context.Background() // context.WithoutCancel(ctx) would be slower, because libraries would search it for values at each operation
 	}
 	s = &protocol.Sample{Phase: p.Name}
 	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter, ioCounter: t.ioCounter}
@@ -312,7 +312,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 			return nil, nil, err
 		}
 	}
-	if p.Mix == nil && p.HTTP == nil { // mixes and http phases do this later, when they have verified their statements
+	if p.Mix == nil && p.HTTP == nil { // a mix or an http phase empties the caches later, when it has verified its statements
 		if err := t.forget(ctx, p); err != nil {
 			return nil, nil, err
 		}

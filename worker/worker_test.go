@@ -298,7 +298,7 @@ func TestMixCountsLockErrors(t *testing.T) {
 	if s.Operations != 100 || s.Failed != s.Errors[0].Count || s.Latency[1].Failed != s.Failed || s.Latency[0].Count+s.Latency[1].Count != 100 {
 		t.Errorf("%d operations, %d failed, errors %+v, latency %+v", s.Operations, s.Failed, s.Errors, s.Latency)
 	}
-	rollbacks := int64(-1) // the rollback of the verification pass
+	rollbacks := int64(-1) // -1, because the rollback of the verification pass does not count
 	for _, line := range story(f) {
 		if line == "rollback" {
 			rollbacks++
@@ -382,7 +382,8 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// TestRefusedAndGone checks that a refused request removes no file, even if the lab has gone.
+// TestRefusedAndGone checks that a refused request removes no file, even if the worker's input
+// ends.
 func TestRefusedAndGone(t *testing.T) {
 	req := trialOf(t, blog(3, httpPhase()), nil)
 	if err := os.WriteFile(req.Path, []byte("somebody's"), 0o600); err != nil {
@@ -449,8 +450,8 @@ func TestAnswersNotTaken(t *testing.T) {
 	}
 }
 
-// TestLabGone checks that a worker gives up the trial and removes its database when the lab has
-// gone.
+// TestLabGone checks that a worker gives up the trial and removes its database when the lab (the
+// program that started it) has gone.
 func TestLabGone(t *testing.T) {
 	p := blog(1, plan.Phase{Name: "query", Context: "cancellable", Query: &plan.Query{
 		Call: plan.Call{SQL: "SELECT 1", Rows: -1, Columns: []driver.ColumnType{{Type: driver.Int}}}, Repeat: 1, Clients: 1}})

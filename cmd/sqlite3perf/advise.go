@@ -162,7 +162,7 @@ func (o *adviseOptions) looked() advise.Looked {
 }
 
 // compareAnswers runs the workloads' statements on the candidates that have a worker, and compares their
-// answers. It stores the comparison in l.Answers. If there is none, it stores the reason in l.NotDiff. It
+// answers. It stores the comparison in l.Answers or, if the comparison fails, the reason in l.NotDiff. It
 // does nothing without --diff or with fewer than two candidates.
 func (o *adviseOptions) compareAnswers(ctx context.Context, env *cli.Environment, r *request, q inquiry, l *advise.Looked) error {
 	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref build.Ref) bool {
@@ -206,8 +206,8 @@ func (o *adviseOptions) stored(ctx context.Context, env *cli.Environment, ref st
 
 // addFootprints adds to l the footprints of the drivers' workers: size, build time, license and more.
 // The keys of l.Footprints are the drivers' names in the run. addFootprints skips plain C
-// ([lab.Floor]), which is not a candidate, and workers that are not built here. If a build fails, it
-// prints the reason and leaves the driver out.
+// ([lab.Floor]), which is not a candidate, and workers that are not built here. If a build fails,
+// addFootprints prints the reason and leaves the driver out.
 func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment, s cli.Workshop, refs map[string]build.Ref, l *advise.Looked) error {
 	l.Footprints = map[string]*result.Footprint{}
 	return env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {

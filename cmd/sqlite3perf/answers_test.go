@@ -143,8 +143,8 @@ func TestAnswersShown(t *testing.T) {
 	}
 }
 
-// TestAnswersInSite checks that a site has stored answers: in the list of the index, and as pages that say
-// which run it was, when, and on which machine.
+// TestAnswersInSite checks that a site has stored answers: in the list of the index, and as pages that name
+// the run, its time and its machine.
 func TestAnswersInSite(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	path, dir := filepath.Join(t.TempDir(), "results.db"), filepath.Join(t.TempDir(), "site")
@@ -293,7 +293,7 @@ func gatedRun(t *testing.T) *result.Run {
 	return run
 }
 
-// someCrashes returns what survives with two drivers, one of which loses transactions.
+// someCrashes returns which transactions survive crashes with two drivers, one of which loses some.
 func someCrashes() *crash.Crashes {
 	c := &crash.Crashes{Workload: "ledger", Transactions: 24, States: 200, Seed: 1, Faults: crash.Faults, Judges: []string{"native"},
 		Proofs: []crash.Proof{{Name: "synchronous=off breaks", Want: crash.Lost, AtBest: true, Found: crash.Broken, States: 80}}}
@@ -335,7 +335,7 @@ func storedRunOf(t *testing.T, question string) *result.Run {
 // without control characters. It changes each field in one element of each list.
 func TestHostileAnswers(t *testing.T) { hostileAnswers(t, false) }
 
-// TestSoakHostileAnswers changes each field in all elements.
+// TestSoakHostileAnswers is like [TestHostileAnswers], but changes each field in all elements of each list.
 func TestSoakHostileAnswers(t *testing.T) { hostileAnswers(t, true) }
 
 func hostileAnswers(t *testing.T, everywhere bool) {

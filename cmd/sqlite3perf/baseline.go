@@ -22,7 +22,7 @@ import (
 // like a variant of a driver.
 var baselineName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
-// checkBaselineName returns the value of --save-baseline, if it can be the name of a baseline.
+// checkBaselineName returns the value of --save-baseline, or an error if it cannot be the name of a baseline.
 func (o *runOptions) checkBaselineName(r *request) (string, error) {
 	name := o.saveBaseline
 	switch {
@@ -109,9 +109,8 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 	return base, r, append(differences, more...), err
 }
 
-// checkStored makes the drivers of a stored baseline the candidates, unless the user named candidates.
-// Without named candidates, it returns an error if a driver of the baseline is not a released driver,
-// because the baseline may be somebody else's.
+// checkStored uses the drivers of a stored baseline as candidates if the user named none. It returns an
+// error if one of these drivers is not a released driver, because the baseline may be somebody else's.
 func (o *gateOptions) checkStored(drivers []string) error {
 	shop, err := o.workers.Workshop()
 	if err != nil || len(o.drivers) > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
-// TestClusterHelpReads checks a command in the help of cluster: the one that it recommends for
-// reads. The command "run" must accept its flags.
+// TestClusterHelpReads checks the command that the help of cluster recommends for measuring reads. The
+// command "run" must accept the flags in it.
 func TestClusterHelpReads(t *testing.T) {
 	const reads = "run --drivers mattn,rqlite --workloads point-read --set nodes=3"
 	if out, code := run1(t, 0, "cluster", "--help"); code != cli.ExitOK || !strings.Contains(out, "sqlite3perf "+reads+".") {

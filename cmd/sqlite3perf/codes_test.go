@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestCodes checks that the source uses constants for codes, metrics and reasons to stop.
+// TestCodes checks that the source uses constants, not literals, for codes, metrics and reasons to stop.
 func TestCodes(t *testing.T) {
 	eachFile(t, func(_ string, set *token.FileSet, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {

@@ -31,7 +31,7 @@ func crashPlace(t *testing.T) *place {
 	return p
 }
 
-// crashed runs the command and returns its answer.
+// crashed runs the command crash and returns its answer. The exit status must be the parameter "status".
 func (p *place) crashed(status int, args ...string) *crash.JSONCrashes {
 	p.t.Helper()
 	cmd := p.command(append([]string{"crash", "--format", "json", "--dir", "databases"}, args...)...)
@@ -48,8 +48,8 @@ func (p *place) crashed(status int, args ...string) *crash.JSONCrashes {
 	return &c
 }
 
-// TestCrash explores a real driver. It checks what is lost with which settings, the number of syncs, that
-// the answer is stored, and that states that fail can be replayed.
+// TestCrash explores crashes of a real driver. It checks what is lost with which settings, the number of
+// syncs, that the answer is stored, and that states that fail can be replayed.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)
@@ -162,7 +162,7 @@ func TestSoakCrashAttached(t *testing.T) {
 	}
 }
 
-// replayed opens a state that was kept.
+// replayed opens a kept state again. The command must report the same failure and must not change the state.
 func (p *place) replayed(f crash.Failure) {
 	p.t.Helper()
 	before, err := os.ReadFile(filepath.Join(f.Kept, "test.db"))
@@ -179,7 +179,7 @@ func (p *place) replayed(f crash.Failure) {
 	}
 }
 
-// TestSoakCrash explores all settings, with every kind of fault.
+// TestSoakCrash explores crashes with all settings and every kind of fault.
 func TestSoakCrash(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)

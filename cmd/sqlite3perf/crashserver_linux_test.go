@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestSoakCrashServer explores a node of rqlite. Nothing may be lost, except writes that were queued, and a
-// proof must show that the node's log needs its syncs.
+// TestSoakCrashServer explores crashes of a node of rqlite. Nothing may be lost, except writes that were
+// queued, and a proof must show that the node's log needs its syncs.
 func TestSoakCrashServer(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
@@ -60,8 +60,8 @@ func TestSoakCrashServer(t *testing.T) {
 	}
 }
 
-// TestSoakCrashChild explores a driver whose SQLite is in a child process. The test uses the program that
-// serves the driver's own tests.
+// TestSoakCrashChild explores crashes of a driver whose SQLite is in a child process. The test uses the
+// program that serves the driver's own tests.
 func TestSoakCrashChild(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)

@@ -90,7 +90,7 @@ func TestDocumentedCommands(t *testing.T) {
 // documented is a command of a document, with the output that the document shows.
 type documented struct{ line, output string }
 
-// comment matches a comment, such as one with what a document says in a release.
+// comment matches an HTML comment in a document. Some comments have text that only a release shows.
 var comment = regexp.MustCompile(`(?s)<!--.*?-->`)
 
 // consoleCommands returns the lines "$ sqlite3perf …" of console blocks outside comments, without the

@@ -89,7 +89,7 @@ func TestSoakTrendsPage(t *testing.T) {
 	})()`
 	p.Want(marked, "marked")
 
-	p.Until(p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-10-25")`) // in the middle of the 49 runs
+	p.Until(p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-10-25")`) // this run is in the middle of the picture, where the mouse is
 	p.Want(`document.querySelector(".u-legend").innerText`, "modernc", "mattn", "1.01 ms")
 
 	// The figures of a large store take long, so the page computes them only when the user opens
@@ -195,7 +195,7 @@ func TestSoakRunPictures(t *testing.T) {
 	p.Until(nil, loaded+` && document.querySelector("figure[data-name=phases] svg")`)
 	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
 	point(t, p, `figure[data-name=phases] svg a[aria-label*="rounds"]`, tip)
-	p.Want(tip, "./", "tiny", " to ") // the interval
+	p.Want(tip, "./", "tiny", " to ") // " to " is in the interval
 
 	// The user can choose each kind of picture that the run has.
 	names := browsertest.Eval[[]string](p, `[...document.querySelectorAll("[name=picture]")].map(e => e.value)`)

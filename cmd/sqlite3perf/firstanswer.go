@@ -21,13 +21,13 @@ import (
 var firstDrivers = []string{"mattn", "modernc", "ncruces"}
 
 // firstMeasured is how long it takes to measure the first answer, after the workers are built. Like the
-// typical times of builds, it is a value of one machine.
+// typical times of builds, it was measured on one machine.
 const firstMeasured = 45 * time.Second
 
 // firstAnswer measures a few drivers in a separate run first, if most drivers still have to be built, which
-// takes minutes. So somebody who tries sqlite3perf for the first time gets an answer earlier. It does so
-// only for a person at a terminal who named no drivers. The modules of the other drivers are downloaded
-// while the few drivers are built.
+// takes minutes. So somebody who tries sqlite3perf for the first time gets an answer earlier. There is no
+// first answer without a terminal, or if the user named drivers. The modules of the other drivers are
+// downloaded while the few drivers are built.
 func firstAnswer(ctx context.Context, env *cli.Environment, o *runOptions, r *request) error {
 	if o.quiet || env.StderrWidth == 0 || len(o.drivers) > 0 || o.exact || r.host != nil || len(o.hosts.names) > 0 {
 		return nil

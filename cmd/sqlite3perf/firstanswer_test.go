@@ -20,8 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestFirstCases checks that the first answer is about its own drivers, without one that can't be built, that it
-// does not change the cases of the run, and that there is none if the other drivers are built.
+// TestFirstCases checks that the first answer is about those of [firstDrivers] that can be built, that it does
+// not change the cases of the run, and that there is no first answer if the other drivers are already built.
 func TestFirstCases(t *testing.T) {
 	var cases []*lab.Case
 	for _, name := range []string{"bvinc", "mattn", "glebarez", "modernc", "native", "ncruces", "mattn"} {
@@ -52,7 +52,7 @@ func TestFirstCases(t *testing.T) {
 	}
 }
 
-// A watched is a terminal that calls seen when a text appears on it.
+// watched is a terminal that calls the function "seen" when the text appears on it.
 type watched struct {
 	bytes.Buffer
 	text string

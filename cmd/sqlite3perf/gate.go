@@ -393,8 +393,7 @@ const passHint = "give it more --time, a quieter machine, a greater --max-regres
 
 // write writes the result to all outputs. If the parameter "begun" is false, the gate failed before it
 // began. In this case, nothing is written to standard output, because the command prints the error. In
-// GitHub Actions, it also writes annotations to standard error, unless they are on standard output
-// already.
+// GitHub Actions, the method also writes annotations to standard error, unless standard output has them.
 func (o *gateOptions) write(env *cli.Environment, g gate.Gated, begun bool) error {
 	annotated, hints, again := false, o.hints(g), "sqlite3perf gate"
 	if len(hints.More) > 0 {

@@ -75,7 +75,7 @@ func TestFormerFlags(t *testing.T) {
 		args      []string
 		env, want string
 		value     string
-		status    bool // an error
+		status    bool // true if an error is expected
 	}{
 		{[]string{"compare", "a", "b", "--precision", "7%"}, "", "--precision is now --margin\n", "7%", false},
 		{[]string{"tune", "--precision=7%"}, "", "--precision is now --least-gain\n", "7%", false},

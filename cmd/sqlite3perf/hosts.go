@@ -81,7 +81,8 @@ func measureOnHosts(ctx context.Context, env *cli.Environment, o *runOptions, r 
 	return cli.Worst(failures)
 }
 
-// writeMachines prints the results of runs on several machines. It sets the Options of the machines.
+// writeMachines prints the results of runs on several machines. It sets the field Options of each element
+// of the parameter "list".
 func writeMachines(env *cli.Environment, o *cli.OutputOptions, list []machines.OnMachine) error {
 	var runs []string
 	for _, m := range list {

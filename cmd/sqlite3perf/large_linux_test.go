@@ -122,7 +122,7 @@ func BenchmarkLargeStorePages(b *testing.B) {
 				s := p.serve("--store", "large.db")
 				start += time.Since(began)
 				page := browsertest.Open(b, s.url+view.address, loaded)
-				type times struct{ Shown, Whole, Bytes float64 } // in milliseconds
+				type times struct{ Shown, Whole, Bytes float64 } // Shown and Whole are in milliseconds
 				const told = `(() => {
 					const came = performance.getEntriesByType("resource"), shown = performance.getEntriesByName("shown");
 					const all = [...performance.getEntriesByType("navigation"), ...came];

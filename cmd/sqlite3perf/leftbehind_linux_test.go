@@ -367,7 +367,7 @@ func TestKillsOfEveryCommand(t *testing.T) {
 	for _, db := range []string{"generated.db", "kept.db"} {
 		again("generate", "--driver", "./good", "--db", db, "--quiet")
 	}
-	s := p.start(with("run", "--drivers", "./good", "--rounds", "100000")...) // run 2, which is resumed
+	s := p.start(with("run", "--drivers", "./good", "--rounds", "100000")...) // starts run 2, which one of the commands resumes
 	s.until("round 1 of")
 	s.signal(os.Kill)
 	s.wait()
@@ -449,11 +449,11 @@ func TestKillsOfEveryCommand(t *testing.T) {
 			t.Errorf("%s: the user's data are in %q", how, list)
 		}
 		again("doctor", "--no-noise", "--dir", "databases")
-		again("doctor", "--no-noise") // in the default directory
+		again("doctor", "--no-noise") // this command removes what is left in the default directory
 		again("show", "1", "-o", "out/shown.csv")
 		again("merge", "theirs.db", "--store", "elsewhere/store.db", "--quiet")
 		if slices.ContainsFunc(builds, func(args []string) bool { return slices.Equal(args, c.args) }) {
-			again(with("run", "--drivers", "modernc", "--rounds", "6", "--quiet")...) // with the cache of workers
+			again(with("run", "--drivers", "modernc", "--rounds", "6", "--quiet")...) // this command removes what is left in the cache of workers
 		}
 		p.nothingLeft()
 		for _, dir := range []string{".", "out", "elsewhere", ".home/cache/sqlite3perf/databases"} {

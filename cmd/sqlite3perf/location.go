@@ -112,8 +112,8 @@ func ofHost(err error) error {
 	return err
 }
 
-// notInUse returns an error if run, or another run in the same directory, is still being measured
-// on machine m.
+// notInUse returns an error if the parameter "run", or another run in the same directory, is still being
+// measured on machine m.
 func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string) error {
 	used, err := m.InUse(ctx, dir)
 	switch {
@@ -141,8 +141,8 @@ func (o *hostOptions) addFlags(f *pflag.FlagSet) {
 
 func (o *hostOptions) asked() bool { return len(o.names) > 0 }
 
-// checkHosts returns an error if a host is not valid or cannot do what is requested. If one host is named,
-// it sets r.host.
+// checkHosts returns an error if the name of a host is not valid, or if hosts cannot do what is requested.
+// If exactly one host is named, it sets r.host.
 func (o *runOptions) checkHosts(r *request) error {
 	if f := o.flags.Lookup("hosts"); f == nil || !o.hosts.asked() {
 		if f != nil && f.Changed {

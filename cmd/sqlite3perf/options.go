@@ -161,8 +161,8 @@ func parseMetric(flag, name string) (stats.Metric, error) {
 	return stats.Metric(name), nil
 }
 
-// count sets [result.CountSyncs] if one of the metrics is counted only with this setting. If the user
-// has set this setting, count does nothing.
+// count turns on the setting [result.CountSyncs] if one of the metrics is counted only with it. If the
+// user has given this setting a value, count does nothing.
 func (o *runOptions) count(metrics ...stats.Metric) {
 	asked := slices.ContainsFunc(metrics, func(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked })
 	if asked && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, result.CountSyncs+"=") }) {

@@ -376,7 +376,7 @@ func TestSoakMeasurePage(t *testing.T) {
 	p.Check()
 
 	p.Until(p.Click(`button[type=submit]`), `[...document.querySelectorAll("h2")].some(h => h.innerText === "Run 1 is being measured")`)
-	p.Until(nil, `document.querySelector("[aria-label='run 1 in progress'] tbody")?.innerText.includes("%")`) // the first intervals
+	p.Until(nil, `document.querySelector("[aria-label='run 1 in progress'] tbody")?.innerText.includes("%")`) // until the page shows the first intervals
 	p.Want(`document.querySelector("[aria-label='run 1 in progress']").innerText`, "left", "point-read", "modernc", "--drivers=modernc")
 	p.Check()
 

@@ -50,8 +50,8 @@ func init() {
 	}
 }
 
-// slower is a driver whose statements take longer: their time grows by the fraction share. It reads
-// the clock at each row. So it is compared with an equal driver whose share is 0.
+// slower is a driver whose statements take longer: their time grows by the fraction "share". It also reads
+// the clock at each row, which takes time. So it is compared with the same driver with a share of 0.
 type slower struct {
 	driver.Driver
 	share float64
@@ -91,7 +91,7 @@ func (s *slowerStmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) erro
 	return err
 }
 
-// pausing is a time that visiting a row takes only if the worker waits for its next turn.
+// pausing is a time limit. If visiting a row takes longer, the worker waited for its next turn meanwhile.
 const pausing = 200 * time.Microsecond
 
 // Query does not count the time in which the worker waits for its next turn.
@@ -219,10 +219,10 @@ func TestProveGate(t *testing.T) {
 	}
 }
 
-// TestProvePower compares a driver with one that spends 5 % more time per operation in at most 20 s
-// and, with a smaller margin, with one that spends 2 % more in at most 90 s. At least 95 % of the
-// comparisons must find that the other driver is slower. For the query, whose true ratio is known
-// because the two drivers differ in nothing else, at least 95 % of the intervals must contain it.
+// TestProvePower compares a driver with two slower ones: for at most 20 s with a driver that spends 5 %
+// more time per operation and, with a smaller margin, for at most 90 s with one that spends 2 % more. At
+// least 95 % of the comparisons must find that the other driver is slower. The true ratio is known for the
+// query, because the drivers differ in nothing else. At least 95 % of the intervals must contain this ratio.
 func TestProvePower(t *testing.T) {
 	if !proving() {
 		parallelUnlessProving(t)

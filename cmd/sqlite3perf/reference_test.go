@@ -164,7 +164,7 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 		status = "exit status: "
 	}
 	for i, paragraph := range strings.Split(c.Long, "\n\n") {
-		text, _, _ := strings.Cut(paragraph, "\n  ") // a table or commands
+		text, _, _ := strings.Cut(paragraph, "\n  ") // removes a table or a list of commands at the end
 		text = oneLine(text)
 		if i == 0 {
 			sentence, _, _ := strings.Cut(text, ". ")
@@ -198,8 +198,8 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 	}
 }
 
-// sharedNames returns the names of shared flags of a command. Instead of nearly all flags of a group, it
-// returns the title of the group, with the flags that the command lacks.
+// sharedNames returns the names of a command's shared flags. If the command has nearly all flags of a group,
+// sharedNames returns the title of the group instead, with the flags that the command lacks.
 func sharedNames(shared map[string]*pflag.Flag, also map[string][]string) (names []string) {
 	for _, group := range append(cli.FlagGroups, "") {
 		var lacks []string

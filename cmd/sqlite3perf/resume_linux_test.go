@@ -57,7 +57,7 @@ func TestSoakResumeAfterKills(t *testing.T) {
 		}
 		resumed++
 		s, running = p.start(again...), true
-		s.until(" trials in ") // in an estimate or, if the first round is not complete, in the plan
+		s.until(" trials in ") // this text is in the printed estimate or, if the first round is not complete, in the printed plan
 	}
 	if running {
 		s.wait()

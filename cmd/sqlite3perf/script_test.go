@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	commands["sqlite3perf"] = func() {
 		env := cli.ProcessEnvironment()
 		env.CPUTime = pretendedCPUTime
-		// The real work takes more time than the trials of these tests. TestObserverSpeeds does it.
+		// A real calibration takes more time than the trials of these tests. TestObserverSpeeds runs it.
 		env.Calibrate = func() time.Duration { return 10 * time.Millisecond }
 		os.Exit(execute(context.Background(), env, os.Args[1:]))
 	}
@@ -143,7 +143,7 @@ func setup(env *testscript.Env) error {
 	if err := os.WriteFile(filepath.Join(env.WorkDir, "tiny.yaml"), tiny, 0o644); err != nil {
 		return err
 	}
-	// This database belongs to somebody else.
+	// sqlite3perf did not create this database, so the scripts expect it to remain unchanged.
 	foreign := filepath.Join(env.WorkDir, "foreign.db")
 	db, err := sql.Open("sqlite", foreign)
 	if err != nil {

@@ -104,7 +104,7 @@ func serve(ctx context.Context, env *cli.Environment, o *serveOptions) error {
 	}
 	local := o.addr == "localhost" || ip.IsLoopback()
 	if !local {
-		launcher = nil // otherwise everybody who can reach the server could use the machine
+		launcher = nil // otherwise everybody who can reach the server could start runs on this machine
 	}
 	site := explorer.New(o.explored(path, launcher))
 	none := site.Open(ctx)

@@ -141,8 +141,8 @@ func (s *session) until(part string) {
 	}
 }
 
-// untilRound waits until run 1 of the default store, which s measures, has a trial of round n. The lines
-// of s are too rare for that: between two of them, many rounds are measured.
+// untilRound waits until run 1 of the default store, which s measures, has a trial of round n. It reads the
+// store, because s measures many rounds between two lines that it prints.
 func (p *place) untilRound(s *session, n int) {
 	p.t.Helper()
 	s.until("round 1 of")
@@ -464,7 +464,7 @@ func TestKilled(t *testing.T) {
 	if code := s.wait(); code != -1 {
 		t.Errorf("exit status %d", code)
 	}
-	p.ended(false) // between a worker's answer and the removal by the command, the next run must remove the database
+	p.ended(false) // a database may be left, if the kill came between a worker's answer and the removal; the next run must remove it
 	if out, err := p.command("show", "last").CombinedOutput(); err == nil || !strings.Contains(string(out), "none has ended: give the number 1 of the newest") {
 		t.Errorf("show last: %v\n%s", err, out)
 	}

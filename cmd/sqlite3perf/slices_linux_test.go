@@ -103,7 +103,7 @@ func BenchmarkSlices(b *testing.B) {
 	for b.Loop() {
 		round(true)
 	}
-	excess := map[time.Duration][]float64{} // how much more the ratios of each phase differ from those of trials alone than noise explains: variances
+	excess := map[time.Duration][]float64{} // by length, for each phase: variance of the differences from the ratios of trials alone, minus the variance that noise explains
 	for _, at := range slices.Sorted(maps.Keys(logs)) {
 		for _, l := range lengths {
 			fmt.Println(line(at, l, logs[at], alone, lengths[len(lengths)-1]))
@@ -124,7 +124,8 @@ func length(l time.Duration) string {
 	return cmp.Or(map[time.Duration]string{alone: "alone", onePiece: "one piece"}[l], l.String())
 }
 
-// Values in place of the length of slices: each trial runs alone, or the trials take turns at whole phases.
+// Special lengths of slices. With "alone", each trial runs alone; with "onePiece", trials take turns at
+// whole phases.
 const alone, onePiece = time.Duration(-2), time.Duration(-1)
 
 // line returns the figures of a phase for slices of length l, compared with trials alone and with
@@ -146,10 +147,10 @@ func line(at string, l time.Duration, logs map[time.Duration]map[string][]float6
 // differing says how far the ratios between drivers differ in two ways to measure. In each round, a
 // driver's difference is taken relative to the mean of the drivers' differences.
 type differing struct {
-	variance float64           // of the drivers' median differences
+	variance float64           // variance of the drivers' median differences
 	noise    float64           // the part of the variance that noise explains
 	most     estimate.Estimate // the largest difference, with its 95 % interval
-	driver   string            // the driver that has it
+	driver   string            // the driver with the largest difference
 }
 
 func (d differing) String() string {
@@ -178,7 +179,7 @@ func difference(got, other map[string][]float64) (all differing) {
 	return all
 }
 
-// minus subtracts round by round.
+// minus returns x minus y, round by round.
 func minus(x, y []float64) []float64 {
 	list := slices.Clone(x)
 	for k := range list {
@@ -187,7 +188,7 @@ func minus(x, y []float64) []float64 {
 	return list
 }
 
-// spread estimates the standard deviation by the distance between the quartiles.
+// spread estimates the standard deviation of the values in list from the distance between their quartiles.
 func spread(list []float64) float64 {
 	list = slices.Sorted(slices.Values(list))
 	return (list[3*len(list)/4] - list[len(list)/4]) / 1.349

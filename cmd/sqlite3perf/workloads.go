@@ -97,7 +97,7 @@ func loadWorkload(dir, name string, allowFiles bool) (*workload.Workload, error)
 	if err != nil {
 		return nil, fmt.Errorf("directory for the copy of %s: %w", w.Database, err)
 	}
-	if runtime.GOOS != "windows" { // Windows does not remove open files; on Windows, the next run removes them
+	if runtime.GOOS != "windows" { // Windows does not remove open files; there, the next run removes the copy
 		defer scratch.Remove()
 	}
 	s, err := snapshot.Take(context.Background(), w.DatabasePath(), scratch.Dir)

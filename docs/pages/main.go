@@ -122,8 +122,8 @@ func (p *pages) report(ctx context.Context, ref, file string) error {
 	return err
 }
 
-// published returns the JSON report of a run without the paths of this machine: it writes ~ for the
-// home directory in the directory for databases, and removes the store from the command.
+// published returns the JSON report of a run without the paths of this machine. It removes the store
+// from the command, and shortens the path of the directory for databases: ~ is the home directory.
 func published(run *result.Run) ([]byte, error) {
 	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(run.Machine.Directory, home+"/") {
 		run.Machine.Directory = "~" + strings.TrimPrefix(run.Machine.Directory, home)

@@ -97,8 +97,8 @@ func answer(report string) string {
 	return without(strings.TrimSuffix(first, "\n")+"\n", "how sure ", "repeated ", "machine ", "noise ", "warning ")
 }
 
-// cells returns the list of cells in an answer of compare, without the sentences before it and
-// without the columns after the ratio's interval.
+// cells returns the list of cells (timed phases) in an answer of compare, without the sentences
+// before it and without the columns after the ratio's interval.
 func cells(report string) string {
 	_, list, _ := strings.Cut(answer(report), "\nverdict ")
 	return afterRatio.ReplaceAllString(without("verdict "+list, "measured "), "$1")
@@ -155,8 +155,8 @@ func replaced(text, command, out string) string {
 	})
 }
 
-// notComplete is the exit status of sqlite3perf if some cells of a run have no figures. Remake does
-// not treat it as an error.
+// notComplete is the exit status of sqlite3perf if some timed phases of a run have no figures. Remake
+// does not treat it as an error.
 const notComplete = 4
 
 func run(tool, command, store string) (string, error) {

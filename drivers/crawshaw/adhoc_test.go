@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestAdHocIsCached checks that ad hoc statements are compiled at their first execution and then
-// found in the connection's cache, as in sqlitex.Exec.
+// TestAdHocIsCached checks that statements with the option AdHoc are compiled at their first
+// execution and then found in the connection's cache, as in sqlitex.Exec.
 func TestAdHocIsCached(t *testing.T) {
 	lib, err := sqlite.OpenConn(":memory:", 0)
 	if err != nil {

@@ -17,12 +17,12 @@ const orNull = connpool.OrNull
 type stmt struct {
 	held  *sqlite.Stmt // the library's statement; nil if each execution takes it from the connection's cache
 	row   driver.Row
-	kinds []driver.Type // see connpool.Kinds
+	kinds []driver.Type // type of each column, plus orNull if it may be NULL: see connpool.Kinds
 	st    driver.Statement
 	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
 
-	checked   bool // the columns have been compared with the declared columns
+	checked   bool // set after the columns of the result were compared with the declared columns
 	transient bool // held is not in the connection's cache
 }
 
@@ -36,7 +36,7 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 
 // prepareTransient prepares a statement that is not in the connection's cache. Close finalizes it. The
 // library goes through the whole cache when a connection is taken from the pool or returned, so
-// statements that only the engine needs must not stay in the cache.
+// statements that only sqlite3perf itself needs must not stay in the cache.
 func (s *stmt) prepareTransient() (err error) {
 	if s.held, _, err = s.conn.PrepareTransient(s.st.SQL); err != nil {
 		return wrap(err)
@@ -48,8 +48,8 @@ func (s *stmt) prepareTransient() (err error) {
 	return err
 }
 
-// prepare asks the connection's cache for the statement, as the library's Exec does. So an ad hoc
-// statement is compiled only at its first execution.
+// prepare asks the connection's cache for the statement, as the library's Exec does. So even if
+// s.st.AdHoc is set, the statement is compiled only at its first execution.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
 	if err != nil {

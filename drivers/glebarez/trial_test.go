@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestSharedCacheProof checks that a trial with a shared cache ends, and that its proof has the
-// requested settings, including txlock. If another connection of the cache holds a lock, the
+// TestSharedCacheProof checks that a trial with a shared cache ends, and that the worker reports the
+// requested settings as in force, even txlock. If another connection of the cache holds a lock, the
 // library waits whatever the busy_timeout is, even after the context of the call has ended. So the
 // code that observes a lock must release the lock itself.
 func TestSharedCacheProof(t *testing.T) {

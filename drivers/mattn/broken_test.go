@@ -50,9 +50,9 @@ func TestSoakSuiteFinds(t *testing.T) {
 	}
 }
 
-// TestBusyWaitsBesideReader runs the check of busy_timeout with a reader that holds its lock while
+// TestBusyWaitsBesideReader runs the check of busy_timeout with a reader that holds a read lock while
 // a transaction commits. The check must pass nevertheless, because a connection that tries to write
-// holds such a lock for a moment.
+// also holds a read lock for a moment.
 func TestBusyWaitsBesideReader(t *testing.T) {
 	for _, c := range drivertest.Checks() {
 		if c.Name != "locks/busy_timeout waits" {

@@ -25,7 +25,7 @@ int native_close(native_conn *c) {
 int native_script(native_conn *c, const char *sql) { return sqlite3_exec(c->db, sql, 0, 0, 0); }
 
 const char *native_message(native_conn *c, int rc) {
-  /* SQLite has no message for an error that this code found. */
+  /* If this code found the error, SQLite has no message for it. */
   if (!c || !c->db || sqlite3_extended_errcode(c->db) != rc) return sqlite3_errstr(rc);
   return sqlite3_errmsg(c->db);
 }
@@ -48,7 +48,7 @@ static int compile(native_stmt *s) {
   return SQLITE_OK;
 }
 
-/* Prepares s for its next execution. An ad hoc statement is finalized. */
+/* Prepares s for its next execution. Finalizes it if it is ad hoc: compiled for each execution. */
 static void rewind(native_stmt *s) {
   s->pending = false;
   if (s->ad_hoc) {
@@ -60,7 +60,7 @@ static void rewind(native_stmt *s) {
 }
 
 /* Removes the bindings of texts and blobs, because they must not point to Go's memory after it
-** is unpinned. Numbers stay: if a plan depends on a parameter, SQLite 3.54 compiles the
+** is unpinned. Numbers stay bound: if a plan depends on a parameter, SQLite 3.54 compiles the
 ** statement again after sqlite3_clear_bindings. */
 static void release(native_stmt *s) {
   for (int i = 1; i <= s->params; i++) {
@@ -186,14 +186,14 @@ int native_exec(native_handle handle) {
   return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Packs SQLite's current row after those in the page. Returns false if the
-** arena has no room for it; the cells are filled in even then. */
+/* Packs SQLite's current row after the rows in the page. Returns false if the arena (the page's
+** buffer for texts and blobs) has no room for it; the cells are filled in even then. */
 static bool pack(native_stmt *s, native_page *p, native_cell *cell, char *arena, int *rc) {
   int32_t texts = p->texts, blobs = p->blobs;
   bool fits = true;
   for (int i = 0; i < s->columns; i++, cell++) {
-    /* The connection has no mutex, so this value needs no protection: one look-up, and the
-    ** cheaper sqlite3_value functions from there. */
+    /* The value may be used unprotected, because the connection has no mutex. So it is looked up
+    ** once, and read by sqlite3_value functions, which cost less than sqlite3_column functions. */
     sqlite3_value *v = sqlite3_column_value(s->stmt, i);
     cell->null = 0;
     const void *bytes;
@@ -262,7 +262,7 @@ int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena)
     if (!fits) {
       p->full = true;
       if (p->rows > 0) {
-        s->pending = true; /* it will be the first row of the next page */
+        s->pending = true; /* SQLite's current row becomes the first row of the next page */
       } else {
         p->large = true;
         p->rows = 1;

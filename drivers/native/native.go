@@ -71,7 +71,7 @@ func (c *conn) err(rc C.int) error {
 
 func (c *conn) Number() int { return c.number }
 
-// Guard makes the end of ctx interrupt SQLite, and the loops in C that execute a statement many
+// Guard interrupts SQLite when ctx ends. It also stops the loops in C that execute a statement many
 // times.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	if ctx.Done() == nil {

@@ -77,8 +77,8 @@ typedef struct native_conn {
   int32_t cancelled;
 } native_conn;
 
-/* Opens a connection. *out must be closed even if opening fails, unless it
-** is NULL: out of memory. */
+/* Opens a connection. *out must be closed even if opening fails. *out is NULL
+** only if there is no memory. */
 int native_open(const char *uri, native_conn **out);
 
 /* Closes a connection and frees c. If statements are still open, the result is
@@ -121,7 +121,7 @@ typedef struct native_column {
 ** pinning Go's memory. */
 enum { NATIVE_COPY_COLUMNS = 64, NATIVE_COPY_ROWS = 8, NATIVE_COPY_BYTES = 4096 };
 
-/* Rows to bind: lo <= r < hi of the columns, with per rows in each execution. */
+/* Rows to bind: the rows lo <= r < hi of the columns. Each execution binds "per" rows. */
 typedef struct native_rows {
   const native_column *columns;
   int count; /* number of columns; 0 for one execution without parameters */
@@ -140,7 +140,7 @@ typedef struct native_stmt {
   native_column *copied; /* up to NATIVE_COPY_COLUMNS; it always points to the room for copies */
 
   int params;
-  bool *held; /* one per parameter, from 1 on: it is bound to bytes that the caller owns */
+  bool *held; /* one per parameter, from index 1: true if it is bound to bytes that the caller owns */
 
   int columns;          /* declared number of columns of the result */
   unsigned char *kinds; /* kind of each column, which Go fills in */
@@ -153,8 +153,9 @@ typedef struct native_stmt {
 ** pointer, because for a pointer cgo would look up each time whether it points to Go's memory. */
 typedef uintptr_t native_handle;
 
-/* Makes a statement, compiled unless it is ad hoc. The caller fills in the kinds of
-** parameters and columns. If columns is -1, it is set to as many as the result has. */
+/* Makes a statement, and compiles it unless it is ad hoc (compiled at each execution). The caller
+** fills in the kinds of parameters and columns. If columns is -1, s->columns becomes the number
+** of columns of the result. */
 int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, int params, int columns,
                    native_stmt **out);
 
@@ -185,8 +186,8 @@ typedef struct native_page {
   bool large;    /* the page has one row, which is larger than the arena: native_bytes reads it */
 } native_page;
 
-/* Binds s->in, begins one execution and packs its first page. The bound memory must stay
-** where it is until a page is done, an error, or native_stop. */
+/* Binds s->in, begins one execution and packs its first page. The bound memory must not
+** move or be freed until a page is done, a call fails, or native_stop is called. */
 int native_query(native_handle s, native_page *p, native_cell *cells, char *arena);
 
 /* Packs the next page. */

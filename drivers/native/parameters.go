@@ -22,10 +22,10 @@ type parameters struct {
 	copied []C.native_column // columns in C's memory with copied values
 	pinner runtime.Pinner
 	pins   int       // number of columns that hold pinned pointers
-	recent [4]memory // the objects that were pinned last, overwritten in turn
+	recent [4]memory // the last four objects that were pinned; the oldest is overwritten first
 	turn   int
 
-	// The memory to which the columns in copied point.
+	// values, nulls and bytes are the memory to which the columns in the field copied point.
 	values [][]uint64
 	nulls  [][]bool
 	bytes  []byte

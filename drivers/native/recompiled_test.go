@@ -7,7 +7,8 @@ import (
 )
 
 // TestCompiledOnce executes statements whose plan depends on a parameter. It checks that SQLite
-// never compiles them again. SQLite 3.54 would do so after the binding of such a number is removed.
+// never compiles them again. SQLite 3.54 would compile them again if the binding of a number were
+// removed after an execution.
 func TestCompiledOnce(t *testing.T) {
 	c, err := dial(":memory:", nil, 1)
 	if err != nil {

@@ -34,8 +34,8 @@ const (
 
 type result struct {
 	columns []driver.ColumnType
-	decode  []driver.Type // see connpool.Kinds
-	texts   bool          // some columns may be texts
+	decode  []driver.Type // type of each column, plus orNull if it may be NULL: see connpool.Kinds
+	texts   bool          // set if some columns may be texts
 	page    C.native_page
 	cells   []C.native_cell
 	arena   []byte

@@ -35,7 +35,7 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 	return c, nil
 }
 
-// mostMapped is the largest part of a file that the library maps.
+// mostMapped is the greatest number of bytes of a file that the library maps into memory.
 const mostMapped = 1 << 30
 
 // roomy opens connections whose memory has room for the mapped part of the file. Without the room, the

@@ -68,7 +68,7 @@ if FETCHALL:
 
 
 class Failure(Exception):
-    """Ends a trial, with the reason and its code for the lab."""
+    """Ends a trial. The lab (sqlite3perf itself) gets the reason and its code."""
 
     def __init__(self, code, message, **subject):
         super().__init__(message)
@@ -129,7 +129,7 @@ arenas = {}
 
 
 def arena(text):
-    """Returns the arena twice, one after the other, so that values can extend past its end."""
+    """Returns the arena (random letters or bytes) twice in a row, so that values can extend past its end."""
     if text not in arenas:
         b = b"".join(struct.pack("<Q", mix64((j + 1) * GAMMA & M64)) for j in range(ARENA // 8))
         arenas[text] = 2 * (letters(b) if text else b)
@@ -510,10 +510,10 @@ def peak_rss():
 
 
 class Histogram:
-    """An HdrHistogram of nanoseconds, from 1 to 120 s, to three digits."""
+    """An HdrHistogram of times in ns, from 1 ns to 120 s, with three significant digits."""
 
     HIGHEST = 120_000_000_000
-    HALF = 10  # logarithm of half the number of buckets of one width
+    HALF = 10  # base-2 logarithm of half the number of buckets of one width
 
     def __init__(self):
         self.counts, self.total = {}, 0
@@ -668,7 +668,7 @@ def connect(path, settings, files=False):
     return conn
 
 
-# A VACUUM of the database itself. Comments may precede it.
+# Matches a VACUUM of the database itself, without INTO. Comments may precede it.
 PLAIN_VACUUM = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(vacuum(?:\s+\w+)?)\s*;?\s*", re.ASCII | re.DOTALL | re.IGNORECASE)
 
 
@@ -720,17 +720,17 @@ def is_lock(e):
 
 
 def is_result(op, e):
-    """Reports whether an operation declares an error of SQLite as its result."""
+    """Reports whether an error of SQLite is one of the results that an operation declares."""
     code = getattr(e, "sqlite_errorcode", 0)
     return any(code == r or r <= 0xFF and code & 0xFF == r for r in op.get("results") or ())
 
 
-# Errors that are caused by a statement and its data. Only these can be results.
+# Errors that a statement and its data can cause. Only these can be declared as results.
 RESULTS = (1, 18, 19, 20)  # SQLITE_ERROR, TOOBIG, CONSTRAINT, MISMATCH
 
 
 def undeclared(op, e):
-    """Returns an error that ends the trial, and says how an operation declares it as its result."""
+    """Returns an error that ends the trial. It says how to declare the error as a result of the operation."""
     if getattr(e, "sqlite_errorcode", 0) & 0xFF not in RESULTS:
         return e
     name = e.sqlite_errorname
@@ -758,7 +758,7 @@ WORK = ("insert", "query", "mix", "script", "http", "replay")  # the kinds of ph
 
 
 def check_loading(plan, load, loaded):
-    """Refuses first phases, to be loaded or already loaded, that do not only fill the database."""
+    """Refuses a plan if a phase to be loaded, or already loaded, does more than fill the database."""
     phases = plan.get("phases") or []
     for field, n in ("load", load), ("loaded", loaded):
         fill = all(p.get("untimed") and ("insert" in p or "script" in p) for p in phases[:n])
@@ -801,7 +801,7 @@ def check_plan(plan, pool):
 
 
 def environment(request):
-    """Returns the variables that the request names and that are set."""
+    """Returns the environment variables that the request names and that are set."""
     return {name: os.environ[name] for name in request.get("environment") or [] if name in os.environ}
 
 
@@ -823,7 +823,7 @@ class Trial:
         self.phase = None
         self.conns = []
         self.owned = threading.Lock()
-        self.begun = False  # the database belongs to this trial
+        self.begun = False  # true from when the database belongs to this trial
 
     def run(self):
         if os.path.exists(self.path) != bool(self.loaded):
@@ -869,7 +869,7 @@ class Trial:
             self.orders.acquire()
 
     def next_slice(self):
-        """Ends a slice of the current phase, and waits for the turn of the next one."""
+        """Ends a slice (a part) of the current phase, and waits for the turn of the next slice."""
         self.wait(phase=self.phase)
 
     def chunk(self):
@@ -882,7 +882,7 @@ class Trial:
         self.owned.acquire()  # from here on, the lab removes the database
 
     def watch(self):
-        """Counts the orders to proceed, and gives up the trial when the lab has gone."""
+        """Counts the orders to proceed, which are lines of input. Gives up the trial when the input ends."""
         while said := os.read(0, 1 << 16):
             for _ in range(said.count(b"\n")):
                 self.orders.release()
@@ -1020,7 +1020,7 @@ class Trial:
     # Insert phases.
 
     def rows(self, s, lo, hi, phase, watch):
-        """Returns rows of a data set. They are made while the clock is stopped, unless making them counts."""
+        """Returns rows of a data set. Making them counts as work only if the phase has timed_values."""
         if not phase.get("timed_values"):
             return s.rows(lo, hi)
         with watch:
@@ -1147,7 +1147,7 @@ class Trial:
         answer(type="inserted", phase=self.phase, tables=answers)
 
     def wake_wal(self, conn):
-        """Writes to a database in WAL mode. Before the first write, SQLite asks for the file's size in each transaction."""
+        """Writes to a database in WAL mode, because before the first write SQLite asks for the file's size in each transaction."""
         if conn.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
             conn.execute(f"PRAGMA user_version = {conn.execute('PRAGMA user_version').fetchone()[0]}")
             if conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
@@ -1289,7 +1289,7 @@ class Trial:
         return h.hexdigest()
 
     def verify_operation(self, conn, op, parameters, h):
-        """Runs an operation. If its own transaction would be rolled back, rolls back to a savepoint."""
+        """Runs an operation. If its own transaction would be rolled back, rolls back to a savepoint instead."""
         within = op.get("results") or any(call.get("if_empty") == "rollback" for call in op["calls"])
         if within:
             conn.execute("SAVEPOINT sqlite3perf")
@@ -1416,7 +1416,7 @@ def waits_of(m, clients):
 
 @contextlib.contextmanager
 def interrupting(clients):
-    """Runs a thread, within the context, that interrupts statements when their operation's timeout is over."""
+    """While the context lasts, a thread interrupts statements when their operation's timeout is over."""
     if not any(op.get("timeout_ms") for op in clients[0].mix["operations"]):
         yield
         return
@@ -1586,7 +1586,7 @@ class MixClient:
                 self.running.conn.interrupt()
 
     def attempts(self, op, *work):
-        """Does an operation, again if a lock made it fail. Returns whether a statement without rows ended it."""
+        """Does an operation, and repeats it if a lock made it fail. Returns whether it ended early, at a statement without rows."""
         policy = self.mix.get("retry") or {"attempts": 1}
         backoff = policy.get("backoff_us", 0) / 1e6
         for left in reversed(range(policy["attempts"])):
@@ -1687,7 +1687,7 @@ class Client:
         self.histogram = Histogram() if len(parameters) * query["repeat"] > 1 else None
 
     def run(self, most=None):
-        """Executes the query with each of the parameters, again and again. Pauses after the given number of executions."""
+        """Executes the query repeatedly with each set of parameters. Returns after at most the given number of executions."""
         try:
             whole = len(self.parameters) * self.query["repeat"]
             end = whole if most is None else min(whole, self.done + most)
@@ -1731,7 +1731,7 @@ class Bench:
         self.mismatches, self.first = 0, []
 
     def watch(self):
-        """Stops the job when the requests end."""
+        """Stops the job when the lab closes the input."""
         while os.read(0, 1 << 16):
             pass
         self.stopped.set()
@@ -1894,7 +1894,7 @@ def main():
     if sys.argv[1:] not in ([], ["--fetchall"]):
         sys.exit(f"usage: {sys.argv[0]} [--fetchall]: it speaks the worker protocol on standard input and output")
     if hasattr(signal, "SIGHUP"):
-        # The system sends it if the lab dies while this process is stopped. The database must still be removed.
+        # The system sends SIGHUP if the lab dies while this process is stopped. The database must still be removed.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     trial = None
     try:

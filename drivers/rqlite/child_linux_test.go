@@ -20,7 +20,7 @@ var busy = &plan.Plan{
 
 // TestSoakNodesAreCharged checks that the CPU time of the nodes counts as the driver's.
 func TestSoakNodesAreCharged(t *testing.T) {
-	runtime.GC() // frees what other tests have left
+	runtime.GC() // so that freeing the memory of other tests costs no CPU time later
 	before := ownCPU(t)
 	answers := request(t, protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 3, Path: filepath.Join(t.TempDir(), "test.db"), Plan: busy})
 	own := ownCPU(t) - before

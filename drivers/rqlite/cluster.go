@@ -25,7 +25,7 @@ import (
 )
 
 type cluster struct {
-	path  string // path of the database, as the engine passes it to Open
+	path  string // path of the database, as passed to Open
 	urls  []string
 	nodes *nodes.Cluster // the nodes if this process has started them, otherwise nil
 	lines *lines         // proxies between the nodes; nil if there are none
@@ -120,7 +120,7 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	}
 	config := nodes.Config{Dir: dir, Nodes: 1, Recover: c.kept}
 	if v := s["nodes"]; v != "" {
-		config.Nodes, _ = strconv.Atoi(v) // no error: the value is canonical
+		config.Nodes, _ = strconv.Atoi(v) // no error: settings are checked before Open
 	}
 	if s["foreign_keys"] == "on" {
 		config.Flags = append(config.Flags, "-fk")
@@ -131,7 +131,7 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	if c.kept {
 		config.RaftAddress = func(int, string) (string, error) { return steady, nil }
 	} else if v := s["node_delay"]; v != "" {
-		ms, _ := strconv.ParseInt(v, 10, 64) // no error: the value is canonical
+		ms, _ := strconv.ParseInt(v, 10, 64) // no error: settings are checked before Open
 		c.lines = &lines{delay: time.Duration(ms) * time.Millisecond}
 		config.RaftAddress = c.lines.between
 	}
@@ -220,8 +220,8 @@ func (c *cluster) end() error {
 	if c.nodes == nil {
 		return nil
 	}
-	// The nodes need not shut down cleanly: either their data is removed next, or the nodes were
-	// started by Recover, whose databases end with a kill.
+	// The nodes need not shut down cleanly: their data is removed next, unless Recover started them.
+	// Recover promises that closing the database kills the node.
 	err := c.nodes.Kill()
 	c.lines.close()
 	return errors.Join(err, c.removeData())
@@ -322,7 +322,7 @@ func (c *cluster) check(ctx context.Context) error {
 	return nil
 }
 
-// flush waits until all queued writes are in the database. The library has no call for it.
+// flush waits until all queued writes are in the database. The library cannot wait for them.
 func (c *cluster) flush(ctx context.Context) error {
 	// Every node has its own queue.
 	for _, u := range c.urls {
@@ -342,8 +342,8 @@ func firstAnswer[T any](c *cluster, ask func(address string) (T, error)) (answer
 	return answer, err
 }
 
-// call sends a request to the first node that answers. The library has no call for such
-// requests.
+// call sends an HTTP request to one node after another until a node answers. The library has no
+// method that sends requests to any path.
 func (c *cluster) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	return firstAnswer(c, func(u string) ([]byte, error) {
 		// Sending a whole database may take long, so first make sure that the node is not stopped.

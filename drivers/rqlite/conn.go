@@ -17,15 +17,16 @@ import (
 
 type statement = gorqlite.ParameterizedStatement
 
-// conn is a client. It has two connections of the library, because the library sets for each
-// connection, not for each request, whether the statements of a request are a transaction.
+// conn is a client. It has two connections of the library. With one of them, the statements of a
+// request are a transaction. With the other, they are not. The library cannot choose this for each
+// request.
 type conn struct {
 	db     *database
 	number int
 	single *gorqlite.Connection // sends each statement in its own request
 	whole  *gorqlite.Connection // sends requests that are transactions
 	rows   int                  // the greatest number of rows of a request; 0 if there is no limit
-	queues bool                 // writes are queued
+	queues bool                 // set if writes are queued (the setting queued_writes)
 
 	ctx context.Context
 
@@ -142,7 +143,7 @@ func (c *conn) Run(sql string) error {
 	}
 	gathered, sizes := c.gathered, c.sizes
 	c.begun, c.gathered, c.sizes = false, c.gathered[:0], c.sizes[:0]
-	defer clear(gathered) // the values may be large
+	defer clear(gathered) // lets the garbage collector free the values, which may be large
 	if firstWord(sql) == "ROLLBACK" {
 		return nil
 	}
@@ -245,14 +246,15 @@ func (c *conn) query(sql string, args []any) (*gorqlite.QueryResult, error) {
 	return &gorqlite.QueryResult{}, nil
 }
 
-// failed returns nil if err is nil. Otherwise it returns the error of a request: the context's error if
-// the context has ended, or else the error of the statement.
+// failed returns nil if err is nil. If the context has ended, it returns the context's error.
+// Otherwise it returns the statement's error, with SQLite's result code if the code is known. The
+// parameter "of" may have the statement's error; err then is the error of the whole request.
 func (c *conn) failed(err error, of ...error) error {
 	if err == nil {
 		return nil
 	}
 	if ended := c.ctx.Err(); ended != nil {
-		return ended // the library's error has only the text of the context's error
+		return ended // the library's error has only the same text, so errors.Is would not find the context's error
 	}
 	if cannot, ok := errors.AsType[*driver.UnsupportedError](err); ok {
 		return cannot // the value of a parameter is not supported

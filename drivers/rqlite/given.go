@@ -28,15 +28,15 @@ const addressesVariable = "RQLITE_ADDRESSES"
 // it has created.
 type given struct {
 	mu      sync.Mutex
-	created []string // tables and views in order of creation, in the form for DROP
-	left    bool     // the cluster has been left, and nothing more may be created
+	created []string // tables and views in order of creation, such as "TABLE IF EXISTS t"
+	left    bool     // set when the method "leave" begins; then nothing more may be created
 }
 
 // patience is how long a running cluster may take to answer a question.
 var patience = 20 * time.Second
 
-// leaveTimeout is how long dropping the tables may take. The lab waits longer before it kills a
-// worker.
+// leaveTimeout is how long dropping the tables may take. sqlite3perf waits longer than this before
+// it kills a worker.
 const leaveTimeout = 10 * time.Second
 
 // suits returns an error if settings cannot take effect in the cluster of a node with status
@@ -71,8 +71,8 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 			a = "http://" + a
 		}
 		u, err := url.Parse(a)
-		// An address that lacks its colon, such as http//user@host, would mean a page of a host
-		// named http.
+		// An address that lacks its colon, such as http//user@host, would be read as a page of a
+		// host named http.
 		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("%s: not an address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", addressesVariable)
 		}
@@ -248,7 +248,7 @@ func oneLine(err error) string {
 
 var creation = regexp.MustCompile("(?i)^CREATE\\s+(?:VIRTUAL\\s+)?(TABLE|VIEW)\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?(?:main\\s*\\.\\s*)?(\"(?:[^\"]|\"\")+\"|`[^`]+`|\\[[^]]+\\]|[\\w$\\x80-\\x{10ffff}]+)")
 
-// createdBy returns the table or view that a statement creates, in the form for DROP, or "".
+// createdBy returns the table or view that a statement creates, such as "TABLE IF EXISTS t", or "".
 func createdBy(sql string) string {
 	m := creation.FindStringSubmatch(driver.TrimScript(sql))
 	if m == nil {
@@ -292,7 +292,7 @@ func (g *given) create(ctx context.Context, list []string, send func(context.Con
 }
 
 // noteLoaded notes the tables and views of a file that was loaded into the empty cluster. The
-// caller holds g.mu, unless no other goroutine knows g.
+// caller holds g.mu if another goroutine may use g.
 func (g *given) noteLoaded(ctx context.Context, c *cluster) error {
 	list, err := column[string](ctx, c, "weak", "SELECT sql FROM sqlite_schema WHERE sql LIKE 'CREATE%' ORDER BY rowid")
 	for _, sql := range list {
@@ -304,7 +304,7 @@ func (g *given) noteLoaded(ctx context.Context, c *cluster) error {
 }
 
 // alone returns an error if the cluster has a table or view that this process has not
-// created, because loading a file replaces all of them.
+// created. Loading a file would replace that table or view too.
 func (g *given) alone(ctx context.Context, c *cluster) error {
 	n, err := c.count(ctx, "SELECT count(*) FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%' OR sql LIKE 'CREATE VIEW%'")
 	g.mu.Lock()

@@ -32,7 +32,7 @@ func (l *lines) between(i int, real string) (advertised string, err error) {
 		return "", err
 	}
 	if i < len(l.proxies) {
-		_ = l.proxies[i].Close() // no node uses the proxy any more
+		_ = l.proxies[i].Close() // an error does no harm: no node uses the proxy any more
 		l.proxies[i] = p
 	} else {
 		l.proxies = append(l.proxies, p)
@@ -62,7 +62,7 @@ func (l *lines) close() {
 		return
 	}
 	for _, p := range l.proxies {
-		_ = p.Close() // no node uses the proxy any more
+		_ = p.Close() // an error does no harm: no node uses the proxy any more
 	}
 }
 
@@ -133,7 +133,7 @@ const askAgain = 10 * time.Millisecond
 func (d *database) Leader(ctx context.Context) (int, error) {
 	for {
 		votes := map[string]int{}
-		leads := map[string]int{} // indexes of the nodes that report to be the leader, by ID
+		leads := map[string]int{} // index of each node that reports to be the leader, by the ID of the node
 		for i, u := range d.cluster.urls {
 			if s, err := nodes.StatusOf(ctx, u); err == nil {
 				votes[s.Leader]++

@@ -115,7 +115,7 @@ func TestHostileNode(t *testing.T) {
 			db, err := rqlite.New().Open(ctx, filepath.Join(t.TempDir(), "test.db"), driver.Settings{"pool_size": "1"})
 			if err == nil {
 				err = db.Script(ctx, "INSERT INTO t VALUES (1)")
-				_ = db.Close() // saving fails too
+				_ = db.Close() // fails too, because the node cannot save the database
 			}
 			runtime.ReadMemStats(&after)
 			wantLine(t, name, err, x.want)

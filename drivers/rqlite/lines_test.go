@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestNodeDelayIsProven checks that the delay is shown if the nodes know each other by the
-// addresses of the proxies. It must not be shown if a proxy has another address, another delay or
-// another target.
+// TestNodeDelayIsProven checks that Shown returns the setting node_delay if the nodes know each other
+// by the addresses of the proxies. Shown must leave the setting out if a proxy has another address,
+// delay or target.
 func TestNodeDelayIsProven(t *testing.T) {
 	db, err := open(t.Context(), filepath.Join(t.TempDir(), "test.db"), driver.Settings{"nodes": "1", "pool_size": "1", "node_delay": "3"})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // database must have all transactions. Without the log, it must be empty. A truncated log must be
 // an error.
 func TestRecover(t *testing.T) {
-	const last = 2 // transaction
+	const last = 2 // number of the last transaction
 	job := func(path string, s driver.Settings, j protocol.Job) *protocol.JobResult {
 		t.Helper()
 		answers := request(t, protocol.Request{Type: protocol.TypeJob, Protocol: protocol.Version, Seed: 3, Path: path, Settings: s, Job: &j})
@@ -65,7 +65,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestNotRecovered checks the settings with which no files can be recovered.
+// TestNotRecovered checks that Recover refuses settings with which it cannot recover files.
 func TestNotRecovered(t *testing.T) {
 	for _, c := range []struct {
 		settings  driver.Settings

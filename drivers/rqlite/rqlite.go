@@ -70,7 +70,7 @@ type database struct {
 	http     *watched
 	plain    *http.Client // sends requests that the library cannot send: requests to one certain node
 	idle     []*http.Transport
-	queued   atomic.Bool // true if a write was queued after the queue was last known to be empty
+	queued   atomic.Bool // true if writes were queued after Settle last emptied the queue
 
 	closing sync.Once
 }

@@ -165,9 +165,9 @@ func inTransaction(ctx context.Context, db driver.DB, st driver.Stmt, b *driver.
 	return errors.Join(err, tx.Commit(ctx))
 }
 
-// TestUnsupported runs SQL that needs its own connection, and SQL that rqlite forbids. Each
-// statement must fail with an error that names this reason. Other PRAGMAs, VACUUM and REINDEX must
-// not fail.
+// TestUnsupported runs SQL that needs a connection, which rqlite does not have, and SQL that rqlite
+// forbids. Each statement must fail with an error that says why. Other PRAGMAs, VACUUM and REINDEX
+// must not fail.
 func TestUnsupported(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, table)
 	for sql, want := range map[string]string{
@@ -349,7 +349,7 @@ func TestProcesses(t *testing.T) {
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = first.Wait() // it was killed
+	_ = first.Wait() // returns an error, because the process was killed
 	if _, err := os.Stat("/proc/self"); err != nil {
 		return // on this system, nodes do not end with the process that started them
 	}

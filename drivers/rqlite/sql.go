@@ -31,7 +31,7 @@ func firstWord(sql string) string {
 func pragmaOf(sql string) (name, value string) {
 	_, rest := cutWord(sql)
 	name, rest = cutWord(rest)
-	if rest = driver.TrimScript(rest); strings.HasPrefix(rest, ".") { // the name that was read is the name of a schema
+	if rest = driver.TrimScript(rest); strings.HasPrefix(rest, ".") { // name is the name of a schema, as in PRAGMA main.user_version
 		name, rest = cutWord(rest[1:])
 	}
 	for _, v := range []string{"=", "("} {

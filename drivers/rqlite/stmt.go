@@ -22,12 +22,12 @@ type stmt struct {
 	reads  bool
 	pragma string // the PRAGMA to read from a node: see nodePragma
 	row    driver.Row
-	kinds  []driver.Type // see connpool.Kinds
+	kinds  []driver.Type // type of each column, plus orNull if it may be NULL: see connpool.Kinds
 }
 
 // Exec sends each execution in its own request, because a request is a transaction. Within a
-// transaction it gathers the executions. If the setting request_rows is above 0, a request can have
-// several rows, at most request_rows.
+// transaction, it only gathers the executions, and COMMIT sends them. If the setting request_rows
+// is above 0, a request can have several executions, with at most request_rows rows.
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	c := s.conn
 	if b == nil {
@@ -72,7 +72,7 @@ func (r jsonReal) MarshalJSON() ([]byte, error) {
 // arguments returns the rows lo ≤ r < hi in the form that the library takes.
 func arguments(b *driver.Batch, lo, hi int) []any {
 	args := b.Append(make([]any, 0, (hi-lo)*len(b.Columns)), lo, hi)
-	_ = convert(args) // every value of a column can be bound
+	_ = convert(args) // no error: every value of a column can be bound
 	return args
 }
 
@@ -152,7 +152,7 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	return nil
 }
 
-// exactLimit is the least integer that a float64 does not distinguish from another integer.
+// exactLimit is 2⁵³. A float64 represents all smaller integers exactly, but rounds 2⁵³+1 to 2⁵³.
 const exactLimit = 1 << 53
 
 func integer(f float64) (int64, error) {

@@ -39,8 +39,8 @@ func builtin(t *testing.T, name string) *plan.Plan {
 }
 
 // TestTrials checks that the workloads run on a cluster. The queries must return the generated
-// values, and the proof must have the requested settings. At the end only the database must be
-// left.
+// values. The worker must report that the requested settings are in force. At the end only the
+// database must be left.
 func TestTrials(t *testing.T) {
 	for _, c := range []struct {
 		workload string
@@ -121,6 +121,6 @@ func TestRefused(t *testing.T) {
 		if last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeUnsupported {
 			t.Errorf("%s: %s, %+v", name, last.Type, last.Reason)
 		}
-		_ = os.Remove(path) // the file exists if the trial got that far
+		_ = os.Remove(path) // the trial may have created the file
 	}
 }

@@ -46,7 +46,7 @@ func openName(ctx context.Context, path string, s driver.Settings) (driver.DB, e
 	})
 }
 
-// launch starts the executable, and checks its version. Another major version has another
+// launch starts the executable, and checks that its version is 1.x. Each major version has another
 // protocol.
 func launch() (*sqinn.Sqinn, error) {
 	child, err := sqinn.Launch(sqinn.Options{SqinnPath: os.Getenv("SQINN_PATH")})
@@ -100,8 +100,8 @@ func (c *conn) LastInsertId() (int64, error) {
 // Guard does nothing: a request cannot be interrupted.
 func (c *conn) Guard(context.Context) (release func()) { return func() {} }
 
-// Script passes statements one by one, because the library ignores every statement of a text but
-// the first. It uses Query, because Exec does not step a statement to its end.
+// Script passes statements one by one, because the library runs only the first statement of a
+// text. It uses Query, because Exec does not step a statement to its end.
 func (c *conn) Script(sql string) error {
 	for statement := range driver.Statements(sql) {
 		if _, err := c.Query(statement, nil, nil); err != nil {

@@ -24,10 +24,10 @@ type stmt struct {
 	types []byte // types in which columns are requested
 	args  []any
 	row   driver.Row
-	kinds []driver.Type // see connpool.Kinds
+	kinds []driver.Type // type of each column, plus orNull if it may be NULL: see connpool.Kinds
 }
 
-// Exec sends all rows in one request. For an ad hoc statement, it sends one request per execution.
+// Exec sends all rows in one request. If s.st.AdHoc is set, it sends one request per execution.
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	if b == nil {
 		n, err := s.conn.ExecOne(s.st.SQL)

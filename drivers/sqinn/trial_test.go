@@ -47,7 +47,7 @@ func samples(t *testing.T, answers []protocol.Response) (list []protocol.Respons
 }
 
 // TestTrials checks that the queries of the built-in workloads return the generated values. For
-// each connection, the proof must have the requested settings.
+// each connection, the worker must report that the requested settings are in force.
 func TestTrials(t *testing.T) {
 	for _, name := range []string{"simple", "real", "complex", "concurrent"} {
 		data, err := os.ReadFile("../../worker/plan/testdata/" + name + ".json")
@@ -93,7 +93,7 @@ func TestTrials(t *testing.T) {
 }
 
 // TestRequests checks that all rows of a batch are sent in one request, no matter how many rows a
-// statement has. The executions of an ad hoc statement must be sent one by one.
+// statement has. If the statement's AdHoc is set, executions must be sent one by one.
 func TestRequests(t *testing.T) {
 	for _, c := range []struct {
 		adHoc  bool

@@ -15,13 +15,13 @@ const orNull = connpool.OrNull
 // stmt begins with the fields that every execution needs, so that they share a cache line. Before
 // an execution, most of the processor's cache is filled with SQLite's own data.
 type stmt struct {
-	held *sqlite.Stmt // nil if each execution takes the statement from the connection's cache
+	held *sqlite.Stmt // the library's statement; nil if each execution takes it from the connection's cache
 	row  driver.Row
 	columns
 	st   driver.Statement
 	conn *sqlite.Conn
 
-	checked   bool // the columns have been compared with the declared columns
+	checked   bool // set after the columns of the result were compared with the declared columns
 	transient bool // held is not in the connection's cache
 }
 
@@ -34,7 +34,7 @@ type columns struct {
 type resultColumn struct {
 	index int
 	cell  *driver.Cell
-	kind  driver.Type // see connpool.Kinds
+	kind  driver.Type // type of the column, plus orNull if it may be NULL: see connpool.Kinds
 }
 
 func (s *stmt) setColumns(kinds []driver.Type) {
@@ -65,7 +65,7 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 
 // prepareTransient prepares a statement that is not in the connection's cache. Close finalizes it. The
 // library goes through the whole cache when a connection is taken from the pool or returned, so
-// statements that only the engine needs must not stay in the cache.
+// statements that only sqlite3perf itself needs must not stay in the cache.
 func (s *stmt) prepareTransient() (err error) {
 	if s.held, _, err = s.conn.PrepareTransient(s.st.SQL); err != nil {
 		return wrap(err)
@@ -77,8 +77,8 @@ func (s *stmt) prepareTransient() (err error) {
 	return err
 }
 
-// prepare asks the connection's cache for the statement, as the library's Execute does. So an ad
-// hoc statement is compiled only at its first execution.
+// prepare asks the connection's cache for the statement, as the library's Execute does. So even
+// if s.st.AdHoc is set, the statement is compiled only at its first execution.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
 	if err != nil {

@@ -114,8 +114,8 @@ func (c *conn) LimitAttached(most int) (before int, err error) {
 func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
 func (c *conn) LastInsertId() (int64, error) { return c.LastInsertRowID(), nil }
 
-// Guard makes the end of ctx interrupt the connection. It sets the interrupt only if ctx differs
-// from the previous context, because setting it costs time and many executions share a context.
+// Guard makes the library interrupt the connection when ctx ends. It tells the library only if ctx
+// differs from the previous context, because that costs time, and many executions share a context.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	if done := ctx.Done(); done != c.done {
 		c.SetInterrupt(done)

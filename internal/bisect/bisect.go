@@ -17,14 +17,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Judgment says whether the second release of a step has the change.
+// Judgment says whether the second release of a [Step] has the change that the search looks for.
 type Judgment string
 
 // The values of Judgment.
 const (
 	Changed    Judgment = "changed"
 	Unchanged  Judgment = "unchanged"
-	Unclear    Judgment = "unclear"     // more rounds may decide the step
+	Unclear    Judgment = "unclear"     // more rounds may lead to a clear judgment
 	PassedOver Judgment = "passed over" // the second release has no figures; Step.Why gives the reason
 )
 
@@ -39,7 +39,7 @@ type Step struct {
 	comparison *stats.Comparison
 }
 
-// Finding is the result of a search.
+// Finding is the result of a [Search].
 type Finding struct {
 	Releases   []string // oldest first
 	UntilFixed bool
@@ -82,11 +82,11 @@ type Missing struct{ Release, Why string }
 
 func (e *Missing) Error() string { return e.Release + ": " + e.Why }
 
-// StartError says that a search cannot start: the first release is already wrong or failed in all
-// cells that the search follows.
+// StartError says that a search cannot start, because the first release is already wrong or failed in
+// all cells (timed phases) in which the search looks for a change.
 type StartError struct {
 	Release string
-	Cell    stats.TableName // one of the cells that the search follows
+	Cell    stats.TableName // one of the cells that were wrong or failed
 	Status  result.Status
 	Reason  *protocol.Reason
 }
@@ -130,7 +130,7 @@ type Search struct {
 }
 
 // mostUnclear is the number of unclear steps after which a search ends, if it has already found a
-// change. Further steps would not be clearer.
+// change. Further steps would probably be unclear, too.
 const mostUnclear = 3
 
 // Run looks for the change by repeatedly halving the range of releases. If every step is clear, it
@@ -223,7 +223,7 @@ func (s *Search) take(at int, step *Step) {
 	}
 }
 
-// again judges the unclear steps once more, now that the change is known.
+// again judges each unclear step once more. It is called when a later step has shown the change.
 func (s *Search) again() {
 	s.unclear = nil
 	for _, step := range s.f.Steps {

@@ -32,7 +32,7 @@ type bench struct {
 	now      time.Time
 	trials   int
 	log      []string
-	syncs    func(release int) int64 // nil: not counted
+	syncs    func(release int) int64 // number of syncs in each sample of a release; nil if syncs are not counted
 }
 
 // releases are the releases of mattn from v1.14.22 to v1.14.52, as the module proxy lists them.
@@ -144,8 +144,8 @@ func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Cha
 // choose from.
 func atMost(n int) int { return int(math.Ceil(math.Log2(float64(n)))) + 1 }
 
-// TestSyncs checks that a search by a count finds the release that syncs more often, in a fraction of the
-// rounds that times with this noise need, and says so. Another release is slower.
+// TestSyncs searches by the number of syncs. The search must find the release that syncs more often, and not
+// another one that is slower. The answer must say so. Few trials must be enough, because only times have noise.
 func TestSyncs(t *testing.T) {
 	for _, before := range []int64{0, 30} {
 		b := newBench(1)
@@ -319,7 +319,7 @@ func TestPassedOver(t *testing.T) {
 // the last release must also be compared, and nothing may be certain.
 func TestUnclear(t *testing.T) {
 	b := newBench(5)
-	b.noise, b.limit = 0.2, 40*time.Second // 20 rounds
+	b.noise, b.limit = 0.2, 40*time.Second // the time limit allows 20 rounds
 	b.factor = func(release int) float64 {
 		if release >= 25 {
 			return 3

@@ -22,7 +22,7 @@ type Change struct {
 	Fixed   bool          `json:"fixed,omitempty"`  // true if Verdict is "bad" and the release without figures is the earlier release
 
 	of       result.Case // the case of the first release
-	nearest  float64     // the smallest effect that the change can have, as the method "nearer" returns it
+	nearest  float64     // the smallest effect that the change can have, as the method "nearer" estimates it
 	blamed   string      // if Verdict is bad: the phase that is wrong or failed, timed or not; "" if unknown
 	followed string      // if Verdict is bad: a timed phase that has no figures because of the blamed phase
 }
@@ -32,7 +32,7 @@ func (c *Change) Of(x *result.Case) bool {
 	return c.of.Workload == x.Workload && maps.Equal(c.of.Parameters, x.Parameters) && maps.Equal(c.of.Settings, x.Settings)
 }
 
-// graded reports whether a release can have only a part of the change. That is so for changes of
+// graded reports whether a release can have only a part of the change. This is possible for changes of
 // times and of the share of failed operations.
 func (c *Change) graded() bool { return c.timed() || c.failing() }
 
@@ -117,10 +117,9 @@ func (s *Search) discover(step *Step) error {
 	return nil
 }
 
-// open reports whether it is still possible that a cell has changed. That is so if its verdict is
-// unclear, and the interval of its typical times or of its failures reaches beyond the margin. A
-// cell that will probably get the verdict "same" is not open, although that verdict needs more
-// rounds.
+// open reports whether a cell may still turn out to have changed: its verdict is unclear, and the
+// interval of its typical times or of its failures reaches beyond the margin. A cell that will
+// probably get the verdict "same" is not open, although this verdict needs more rounds.
 func open(x *stats.Compared) bool {
 	return x.Verdict == stats.Unclear && (!x.Typical || !x.FailAlike)
 }
@@ -255,8 +254,8 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 	}
 }
 
-// done reports whether a step needs no further rounds. If the parameter "statuses" is true, it considers
-// only the statuses of cells and not their figures, because there are too few rounds to judge figures.
+// done reports whether a step needs no further rounds. If the parameter "statuses" is true, there are too
+// few rounds to judge figures. Then done considers only the statuses of cells, such as wrong or failed.
 func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 	if change := s.f.Change; change != nil {
 		judgment, x, _ := change.judge(c)

@@ -86,8 +86,8 @@ func (b Bisection) followed() string {
 	return string(stats.Time)
 }
 
-// why returns the error that leaves one side of the change without figures. It returns "" if there
-// is none.
+// why returns the error because of which one side of the change has no figures. It returns "" if both
+// sides have figures.
 func (b Bisection) why() string {
 	if b.Change == nil || b.Change.Verdict != stats.Bad || b.Pair == nil || b.Pair.Cell == nil {
 		return ""

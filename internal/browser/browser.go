@@ -207,7 +207,7 @@ func (p *Page) Wait(condition string) error {
 	}
 }
 
-// Click clicks on the middle of the element with a CSS selector.
+// Click clicks on the middle of the element that a CSS selector matches.
 func (p *Page) Click(selector string) error {
 	x, y, err := p.middle(selector)
 	if err != nil {
@@ -216,7 +216,7 @@ func (p *Page) Click(selector string) error {
 	return p.do(chromedp.MouseClickXY(x, y))
 }
 
-// Hover moves the mouse to the middle of the element with a CSS selector.
+// Hover moves the mouse to the middle of the element that a CSS selector matches.
 func (p *Page) Hover(selector string) error {
 	x, y, err := p.middle(selector)
 	if err != nil {
@@ -257,7 +257,7 @@ func (p *Page) middle(selector string) (x, y float64, err error) {
 	return a.X, a.Y, nil
 }
 
-// Type clicks on the element with a CSS selector and types text.
+// Type clicks on the element that a CSS selector matches, and types text.
 func (p *Page) Type(selector, text string) error {
 	if err := p.Click(selector); err != nil {
 		return err

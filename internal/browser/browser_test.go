@@ -34,8 +34,8 @@ func open(t *testing.T, html string, l browser.Look) *browser.Page {
 	return p
 }
 
-// TestPage checks the features of this package that tests of pages rely on. If one were broken,
-// those tests could pass without having seen the page.
+// TestPage checks the features of this package that tests of pages rely on. If a feature were broken,
+// tests of pages could pass without having seen the page.
 func TestPage(t *testing.T) {
 	p := open(t, `<!doctype html><title>x</title>
 <img src="/missing-alt.png"><p style="color:#eee;background:#fff">faint</p>

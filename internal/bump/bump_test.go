@@ -117,7 +117,8 @@ func TestBump(t *testing.T) {
 	}
 }
 
-// TestBroken takes a release with which the driver's tests fail, and one that the proxy does not have.
+// TestBroken updates to a release with which the driver's tests fail, and to a release that the proxy
+// does not have.
 func TestBroken(t *testing.T) {
 	b, out := clone(t, "v1.0.0", "v1.2.0")
 	changelog := read(t, b.root, "CHANGELOG.md")
@@ -141,7 +142,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestFound checks the words for a comparison that sqlite3perf wrote.
+// TestFound checks how the function "found" describes a comparison that sqlite3perf wrote.
 func TestFound(t *testing.T) {
 	text, err := os.ReadFile("../report/testdata/comparison-compared.json")
 	if err != nil {

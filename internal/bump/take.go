@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// take makes r the pinned release of a driver. If r is pinned already, take only writes it to
-// driver.json with its date.
+// take makes r the pinned release of a driver, which is the release in its go.mod. If r is pinned
+// already, take only writes r to driver.json with its date.
 func (b *bumper) take(ctx context.Context, k build.Known, r build.Release) error {
 	if r.Version == k.Version {
 		return setRelease(k.Dir, r)
@@ -61,10 +61,10 @@ func (b *bumper) compare(ctx context.Context, first, second string) (string, err
 	if jerr := json.Unmarshal(out, &sides); jerr != nil || len(sides.Cells) == 0 {
 		return "", errors.Join(fmt.Errorf("%s compared nothing", strings.Join(command, " ")), err)
 	}
-	return found(&sides), ctx.Err() // err is ignored, because the exit status may only say that something is slower or not known yet
+	return found(&sides), ctx.Err() // err is ignored: compare also exits with an error status if something is slower or not known yet
 }
 
-// found says in which cells the two sides differ clearly, and how the times differ over all cells.
+// found says in which cells (timed phases) the two sides differ clearly, and the mean ratio of times.
 func found(sides *compare.JSONSides) string {
 	var differ []string
 	for _, c := range sides.Cells {

@@ -63,7 +63,7 @@ func nanoseconds(e estimate.Estimate) string {
 }
 
 // addedCostLines describes the time that sqlite3perf adds to a driver, as lines for the list of
-// drivers. It returns nil if that was not measured.
+// drivers. It returns nil if the time was not measured.
 func addedCostLines(c *driver.AddedCost) []string {
 	if c == nil {
 		return nil

@@ -46,10 +46,10 @@ type JSONMaintenance struct {
 	LookedUp  string `json:"looked_up"` // day on which the source was read
 }
 
-// JSON returns the list as it is written in JSON.
+// JSON returns the value that encoding/json writes as the list of drivers.
 func (l List) JSON() any { return JSONDrivers{ListVersion, l.Drivers} }
 
-// describe copies what is known without the driver's worker.
+// describe fills in what is known without running the driver's worker.
 func (d *JSONDriver) describe(k build.Known) {
 	d.Name, d.Module, d.Kind, d.Interface, d.Optional, d.Limits = k.Name, k.Module, k.Kind, k.Interface, k.Optional, k.Limits
 	if r := k.Release; r != nil && r.Version == d.Version {

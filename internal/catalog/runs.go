@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// Runs are the formats of the list of a store's runs.
+// Runs has the formats in which the list of a store's runs can be written.
 var Runs = document.FormatsOf[[]store.Entry, document.Options]{What: "list of runs", List: []document.Format[[]store.Entry, document.Options]{
 	{Name: "table", To: func(w io.Writer, list []store.Entry, o document.Options) error {
 		_, err := fmt.Fprintln(w, strings.Join(fitted(runRows(list, mostNamed), o.Width), "\n"))

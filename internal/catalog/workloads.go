@@ -163,7 +163,7 @@ func SayWithout(m *lab.Matrix, say func(format string, args ...any)) {
 	}
 }
 
-// SayNeeded prints which drivers are measured as variants, because workloads need certain features.
+// SayNeeded prints which drivers are measured with options, because workloads need certain features.
 func SayNeeded(cases []*lab.Case, say func(format string, args ...any)) {
 	told := map[string]bool{}
 	for _, c := range cases {

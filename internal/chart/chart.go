@@ -44,8 +44,8 @@ func WriteSVG(w io.Writer, c Chart) error {
 // mark; the page's script must move the focus to the other marks. A mark has the attributes aria-label
 // and data-tip. aria-label has the lines of the tip, separated by a comma and a space, and sometimes
 // further text. If it has further text, data-tip has only the lines of the tip, separated by newlines.
-// Otherwise data-tip is "", and aria-label is the text of the tip. The <svg> element has the role img or, if it has marks, the role group, because
-// nothing in an image can be focused.
+// Otherwise data-tip is "", and aria-label is the text of the tip. The <svg> element has the role img
+// or, if it has marks, the role group, because nothing in an image can be focused.
 func WriteInline(w io.Writer, c Chart, id string) error {
 	return writeInline(w, c.draw("", 0), id)
 }

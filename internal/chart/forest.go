@@ -22,7 +22,8 @@ type Forest struct {
 	Rows       []Bar    // the values of these bars are ratios; a row with a reason has no ratio
 }
 
-// row returns a copy of a row. If the row has a reason, the copy has no value.
+// row returns a copy of a row. If the row has a Reason, which means that it has no ratio, the copy's
+// Value is 0.
 func (f *Forest) row(i int) *Bar {
 	b := f.Rows[i]
 	if b.Reason != "" {

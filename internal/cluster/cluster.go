@@ -17,12 +17,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Clusters has the results of clusters and of a local driver, either under the same loads, or
-// after their leaders were killed or cut off.
+// Clusters has the results of clusters and of a local driver. All were measured under the same loads or,
+// without a local driver, while the leaders of the clusters were killed or cut off.
 type Clusters struct {
 	Trials   []ClusterTrial   `json:"trials"` // the local driver's trial is first, if there is one
 	Machine  result.Machine   `json:"-"`
-	Warnings []result.Warning `json:"-"` // about the machine
+	Warnings []result.Warning `json:"-"` // warnings about the machine
 }
 
 // ClusterTrial is the result of one cluster or of one local database.
@@ -33,7 +33,7 @@ type ClusterTrial struct {
 	Delay    time.Duration       `json:"delay_ns"`          // delay of each byte between two nodes, in each direction
 	Settings driver.Settings     `json:"settings"`          // settings as the user asked for them
 	Result   *protocol.Clustered `json:"result,omitempty"`  // result of all rounds together
-	Rates    [][]float64         `json:"rates,omitempty"`   // rows acknowledged per second, by load and then by round; 0 if the round failed (development versions stored null)
+	Rates    [][]float64         `json:"rates,omitempty"`   // rows acknowledged per second, by load and then by round; 0 if the round failed, which development versions stored as null
 	Reason   string              `json:"reason,omitempty"`  // error of the last round that failed; "" if no round failed
 }
 
@@ -127,9 +127,9 @@ func ClustersAnswer(c *Clusters) string {
 	return strings.Join(words, " ")
 }
 
-// hardest returns the load with the most rows in flight, among the loads that all trials have. It
-// does not return the load with the highest rate, because that rate may be the highest only by
-// chance.
+// hardest returns the load with the most rows in flight (clients times rows per INSERT), among the loads
+// that all trials have. It does not return the load with the highest rate, because that rate may be the
+// highest only by chance.
 func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	for _, l := range trials[0].Result.Loads {
 		shared := !slices.ContainsFunc(trials, func(t *ClusterTrial) bool { return t.index(l.ClusterLoad) < 0 })

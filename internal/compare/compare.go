@@ -45,8 +45,8 @@ func beware(of Compared) (l document.List) {
 	return append(l, Doubtful(c.Cells)...)
 }
 
-// headline returns the answer as a heading. If the machine changed, the heading begins with that,
-// because the answer then says little about the drivers.
+// headline returns the answer as a heading. If the speed of the machine changed between the runs, the
+// heading says so first, because the answer then says little about the drivers.
 func headline(c Compared) document.Heading {
 	words := Answer(c.Comparison)
 	if l := MachineChanged(c); l != nil {
@@ -172,7 +172,7 @@ func inRun(c *stats.Comparison) bool {
 	return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.InRun != nil })
 }
 
-// confidence returns the confidence of the intervals that a comparison shows.
+// confidence returns the confidence level of the intervals that a comparison shows, such as 0.95.
 func confidence(c *stats.Comparison) float64 {
 	if inRun(c) {
 		return stats.Confidence
@@ -202,8 +202,8 @@ func More(h document.Hints) document.Item {
 }
 
 // Doubtful lists settings that make a comparison doubtful, with their workloads. These are settings
-// that have no effect, settings that nobody set although they differ between the sides, and cold caches
-// that were not cold.
+// that have no effect, settings that differ between the sides although nobody set them, and caches that
+// were not cold although they should have been.
 func Doubtful(cells []*stats.Compared) (l document.List) {
 	var idle conditions.Groups[string, string]         // names of workloads, by the text of a warning
 	var unset conditions.Groups[document.Item, string] // names of workloads, by a setting and its values

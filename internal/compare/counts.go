@@ -10,7 +10,7 @@ import (
 )
 
 // counted compares the sides by each metric that was counted because the user asked for it, such as
-// syncs. Cells have the same order as in c.
+// syncs. The resulting cells have the same order as the cells of c.
 func counted(c *stats.Comparison) (cells []*stats.Compared) {
 	for _, m := range stats.Metrics {
 		if cost := m.Cost(); cost != nil && cost.Asked {

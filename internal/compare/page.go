@@ -68,7 +68,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 	return document.WithConfidence(document.WithSource(append(d, document.Heading{Level: 2, Text: "How it was measured"}, l, document.Methodology(OfSides)), conditions.PictureSource(c.First.Run, c.Second.Run)), 1-stats.Doubt)
 }
 
-// verdictKinds are the verdicts that a picture of ratios distinguishes.
+// verdictKinds are the verdicts that a picture of ratios shows in different colors.
 var verdictKinds = []string{Word(stats.Faster), Word(stats.Slower), Word(stats.Same), Word(stats.Unclear)}
 
 func whyNot(x *stats.Compared, c *stats.Comparison) string {
@@ -84,8 +84,8 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 }
 
 // RatioRow returns the row of a picture for a cell with a ratio. The parameter "p" is the cell's
-// p-value, or "". The parameter "kind" is the index of the verdict in the kinds that the picture
-// distinguishes. The parameter "judged" is the verdict in words.
+// p-value, or "". The parameter "kind" is the index of the verdict in [chart.Forest.Kinds]. The
+// parameter "judged" is the verdict in words.
 func RatioRow(x *stats.Compared, p string, kind int, judged string) chart.Bar {
 	m, ratio := medians(x), x.ShownRatio()
 	r := chart.Bar{Name: CellName(x), Kind: kind, Text: document.Times(ratio.Median) + " " + document.Interval(ratio.Interval) + " " + conditions.Marked(judged, x)}
@@ -164,8 +164,9 @@ func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) docum
 			Y: chart.Axis{Label: string(x.Metric) + ", less is better", Format: format, Tick: document.Ticks(format)}}}}
 }
 
-// GateKinds are the states that a picture of a gate's ratios distinguishes.
+// GateKinds are the states of cells that a picture of a gate's ratios shows in different colors.
 var GateKinds = []stats.State{stats.GatePassed, stats.GateRegression, stats.GateUnconfirmed, stats.GatePossible, stats.GateTooFew, stats.GateWrong}
 
-// MostTips is the greatest number of samples of a run that have a tooltip.
+// MostTips is the greatest number of samples on a page with tooltips. If a run has more samples, none
+// of them has a tooltip.
 const MostTips = 600

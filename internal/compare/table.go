@@ -21,7 +21,7 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	if p := slices.IndexFunc(columns, func(c document.ColumnOf[*stats.Compared]) bool { return c.Title == "p" }); inRun(c) {
 		columns[p].Title = "p (run)"
 	}
-	if slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Ratio.N != cells[0].Ratio.N }) { // leave out the column "n" last, because it explains why a smaller difference may have a clearer verdict
+	if slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Ratio.N != cells[0].Ratio.N }) { // on a narrow terminal, drop the column "n" last, because it explains why a smaller difference may have a clearer verdict
 		for i := range columns {
 			if c := &columns[i]; c.Title == "n" {
 				c.Drop = 1
@@ -142,7 +142,7 @@ type JSONSideCell struct {
 	Ratio       *stats.Summary    `json:"ratio,omitempty"` // ratio of second to first
 	Means       *stats.Summary    `json:"means,omitempty"` // ratio of the means, second to first
 	PerOp       bool              `json:"per_operation,omitempty"`
-	TooShort    bool              `json:"too_short,omitempty"` // the phase is too short to judge the drivers by
+	TooShort    bool              `json:"too_short,omitempty"` // the phase is too short to judge the drivers
 	P           *float64          `json:"p,omitempty"`
 	PAdjusted   *float64          `json:"p_adjusted,omitempty"`
 	InRun       *JSONInRun        `json:"in_run,omitempty"`                                      // what the report of the run says, if the sides are two of its drivers

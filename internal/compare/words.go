@@ -162,7 +162,8 @@ func ratiosThan(cells []*stats.Compared, ratio func(*stats.Compared) stats.Summa
 func means(x *stats.Compared) stats.Summary { return x.Means }
 
 // ratioWords describes ratios of cells. The function "of" returns the ratio of a cell. For one
-// cell, the result "by" is like "33% slower", and the result "within" is the interval. For several cells, "by" is the range of their ratios, and "within" is "".
+// cell, the result "by" is like "33% slower", and the result "within" is the interval. For several
+// cells, "by" is the range of their ratios, and "within" is "".
 func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary) (by, within string) {
 	amount := slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != stats.Time })
 	s := of(cells[0])
@@ -195,8 +196,8 @@ func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary)
 // (8% to 12%)".
 func RatioOf(x *stats.Compared) string { return RatioAt(x, 0) }
 
-// RatioAt is like [RatioOf], but also names the level of the interval, as in "33% slower (30% to
-// 36%, 99% interval)". If the level is 0, it is not named.
+// RatioAt is like [RatioOf], but also names the confidence level of the interval, as in "33% slower
+// (30% to 36%, 99% interval)". It does not name a level of 0.
 func RatioAt(x *stats.Compared, level float64) string {
 	by, within := ratioWords([]*stats.Compared{x}, (*stats.Compared).ShownRatio)
 	if x.Metric != stats.Time {
@@ -208,8 +209,8 @@ func RatioAt(x *stats.Compared, level float64) string {
 	return by + " (" + within + ")"
 }
 
-// Ratios describes the ratios of the given cells of a table. For several cells, the text has their
-// range. For a single cell, it has the interval, and also the cell's name if the table has other
+// Ratios describes the ratios of the given cells of a table. For several cells, the text has the range of
+// their ratios. For a single cell, it has the interval, and also the cell's name if the table has other
 // cells. The parameter "of" is the number of cells in the table. The text contains no parentheses, so
 // callers can put it in parentheses.
 func Ratios(cells []*stats.Compared, of int) string {

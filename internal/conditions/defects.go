@@ -116,7 +116,7 @@ func UseOf(a *stats.Analysis) defects.Use { return useIn(a, a.Outcomes()) }
 
 func useIn(a *stats.Analysis, outcomes []*stats.Outcome) defects.Use {
 	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
-	var wal, other bool // journal_mode=wal and another journal_mode occur
+	var wal, other bool // whether some case has journal_mode=wal, and whether some case has only other journal modes
 	var workloads []string
 	for _, o := range outcomes {
 		workloads = distinct.Append(workloads, o.Case.Workload)

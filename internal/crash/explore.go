@@ -36,7 +36,7 @@ type Worker struct {
 type Planned struct {
 	Worker
 	Settings driver.Settings
-	Own      bool // as in [Cell]
+	Own      bool // the driver's own defaults are in force, as in [Cell]
 }
 
 // Explorer finds out which transactions survive.
@@ -152,7 +152,8 @@ func (x *Explorer) directoryIn(parent string) (string, error) {
 	return resolved(dir)
 }
 
-// resolved returns the name of a directory as SQLite writes it.
+// resolved returns the absolute path of a directory, without symbolic links. SQLite writes such paths into
+// super-journals.
 func resolved(dir string) (string, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -201,7 +202,7 @@ func reasonOf(err error) error {
 }
 
 // record measures a cell's transactions, and then records them. If that fails, it writes the reason
-// to the cell. It returns an error only if ctx has ended or the lab failed.
+// to the cell. It returns an error only if ctx has ended.
 func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, error) {
 	*c = Cell{Driver: p.Ref.Name, Settings: p.Settings, Own: p.Own, Attached: len(x.Attach) > 0, Results: map[Fault]*Outcome{}}
 	r := &recorded{plan: p, cell: c}
@@ -239,7 +240,7 @@ func (x *Explorer) recordCell(ctx context.Context, r *recorded) error {
 	return nil
 }
 
-// firstDifference returns the first transaction after which two databases differ, or 0.
+// firstDifference returns the first transaction after which two databases differ, or 0 if they do not.
 func firstDifference(a, b []string) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {

@@ -229,7 +229,7 @@ type Artifact struct {
 	Driver   string          `json:"driver"`
 	Settings driver.Settings `json:"settings"`
 	Attach   []string        `json:"attach,omitempty"` // tables in an attached database
-	Dir      string          `json:"dir"`              // directory whose path is in super-journals
+	Dir      string          `json:"dir"`              // directory of the files; super-journals contain its path
 	Failure  Failure         `json:"failure"`
 	Digests  []string        `json:"digests"` // hash of all tables after each transaction, beginning with transaction 0
 }

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// OfSQLite is the value of Defect.Of for a defect of SQLite itself. Other defects have the path
-// of a Go module.
+// OfSQLite is the value of Defect.Of for a defect of SQLite itself. For other defects, the value is
+// the path of a Go module.
 const OfSQLite = "sqlite"
 
 // Effect is the worst effect of a defect.
@@ -208,8 +208,8 @@ const (
 	No
 )
 
-// Unmet lists the conditions of a defect that the use u certainly does not meet: "os", "arch", "wal",
-// "rollback", "connections", "cancellation" or "words". A defect with an unmet condition does no harm.
+// Unmet lists the conditions of a defect that are known to be unmet in the use u: "os", "arch", "wal",
+// "rollback", "connections", "cancellation" or "words". If there is one, the defect does no harm.
 func (n Needs) Unmet(u Use) (list []string) {
 	note := func(need string, unmet bool) {
 		if unmet {

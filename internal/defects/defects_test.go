@@ -24,7 +24,7 @@ func ids(list []defects.Defect) string {
 	return strings.Join(names, " ")
 }
 
-// TestVersions checks which versions have a defect, at the ends of the affected ranges.
+// TestVersions checks whether versions at the ends of the affected ranges have the defect.
 func TestVersions(t *testing.T) {
 	const mattn, modernc, ncruces = "github.com/mattn/go-sqlite3", "modernc.org/sqlite", "github.com/ncruces/go-sqlite3"
 	for _, c := range []struct {
@@ -236,15 +236,16 @@ func page() string {
 	return b.String()
 }
 
-// releaseNotes reports whether the head of the page covers a source: the release notes of SQLite, or of
-// modernc.org/sqlite, for a version without the defect.
+// releaseNotes reports whether the first lines of docs/defects.md already name a source: the release
+// notes of SQLite, or of modernc.org/sqlite, for a version without the defect.
 func releaseNotes(d defects.Defect, source string) bool {
 	return source == "https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md" || slices.ContainsFunc(d.Affected, func(r defects.Range) bool {
 		return source == "https://www.sqlite.org/releaselog/"+strings.ReplaceAll(r.Fixed, ".", "_")+".html"
 	})
 }
 
-// onlyUpdate reports whether d.Do says no more than the ranges of versions: use one without the defect.
+// onlyUpdate reports whether d.Do only says to use a version without the defect. The ranges of
+// versions say this already.
 func onlyUpdate(d defects.Defect) bool {
 	version := strings.TrimPrefix(strings.TrimPrefix(d.Do, "Use "), "SQLite ")
 	return version == d.Affected[len(d.Affected)-1].Fixed+" or newer."

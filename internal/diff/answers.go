@@ -28,7 +28,7 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	} else {
 		list = append(list, rows(x, y)...)
 	}
-	// Only these statements set the number of affected rows, and only some of them set the last insert ID.
+	// Only the statements below set the number of affected rows, and only some of them the last insert ID.
 	// After other statements, libraries return the numbers of an earlier statement, or 0.
 	switch word := firstWord(x.SQL); word {
 	case "INSERT", "REPLACE", "WITH", "UPDATE", "DELETE":

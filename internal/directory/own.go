@@ -14,7 +14,7 @@ func Reason(err error) error {
 	return err
 }
 
-// MaxOwn is a limit in bytes. sqlite3perf itself writes no larger files.
+// MaxOwn is the limit in bytes for reading files of sqlite3perf, which writes no larger files.
 const MaxOwn = 1 << 30
 
 // Sum returns the SHA-256 of data in hex.

@@ -64,9 +64,9 @@ const (
 	noiseScale    = "quick"
 )
 
-// Measure measures by how much the two cases differ. It writes the result to c.Noise. If there is no
-// result, it writes the reason to c.NoNoise. The context "early" limits the building of workers, and
-// ctx limits the measurement.
+// Measure measures by how much two equal cases of a driver differ. It writes the result to c.Noise. If
+// there is no result, it writes the reason to c.NoNoise. The context "early" limits the building of
+// workers, and ctx limits the measurement.
 func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) error {
 	ref, reason, err := a.driver(early)
 	if c.NoNoise = reason; err != nil || reason != nil {

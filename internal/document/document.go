@@ -34,7 +34,7 @@ type Paragraph struct {
 
 // Section is a part of an answer with shorter forms for a screen.
 type Section struct {
-	Forms []Form // forms; each form is shorter than the form before it; only a screen uses forms other than the first form
+	Forms []Form // the longest form first; only a screen of limited height uses the other forms
 	Rank  int    // the section with the highest rank is shortened first
 }
 

@@ -16,7 +16,7 @@ import (
 // DSN says how each driver treats a data source name.
 type DSN struct {
 	Name *Name
-	Told []*Told // at least one
+	Told []*Told // one for each driver; at least one
 }
 
 // Formats are the output formats of a [DSN].

@@ -291,7 +291,7 @@ func (c *Cell) order(more bool) float64 {
 	return *c.Median
 }
 
-// figure returns the figure of a cell with samples in a metric, and its unit.
+// figure returns a cell's figure in a metric, and its unit. The cell must have samples.
 func figure(t *stats.Table, c *stats.Cell, m metric, confidence float64) (sum stats.Summary, unit string) {
 	if m.Name == judgedBy {
 		return c.Summary, conditions.TimeUnit(t, c)

@@ -337,7 +337,7 @@ func TestSavedPicture(t *testing.T) {
 		}
 		return picture.Bounds().Dy()
 	}
-	if with, without := height("simple-insert.png"), height("simple-insert.png?driver=native&driver=mattn&driver=modernc"); with-without <= 24*report.PNGScale { // a row, and the sentence on the mark
+	if with, without := height("simple-insert.png"), height("simple-insert.png?driver=native&driver=mattn&driver=modernc"); with-without <= 24*report.PNGScale { // the picture with a mark has one more row, and the sentence that explains the mark
 		t.Errorf("the PNG with a mark has %d pixels, without %d", with, without)
 	}
 }

@@ -61,7 +61,7 @@ type Listed struct {
 	Cases     int                   `json:"cases"`
 	Bad       map[result.Status]int `json:"bad"`      // number of cases with a trial that is not ok, by the worst status of the case
 	Warnings  int                   `json:"warnings"` // number of kinds of warnings about the run, its cases and its trials
-	Warned    []string              `json:"warned"`   // names of these kinds, without the kinds that nearly every run has
+	Warned    []string              `json:"warned"`   // names of the kinds of warnings, without the kinds that nearly every run has
 	Drivers   []string              `json:"drivers"`
 	Workloads []string              `json:"workloads"`
 	Asked     *result.Asked         `json:"asked,omitempty"`

@@ -26,7 +26,7 @@ type Trends struct {
 	Pending   int            `json:"pending,omitempty"` // number of runs still to be read, which takes too long for one request: ask again
 	Damaged   int            `json:"damaged,omitempty"`
 	Start     *Start         `json:"start,omitempty"` // suggested workload and driver, if the request names none
-	Series    []trends.Trend `json:"series"`          // the series; the series with the newest run is first
+	Series    []trends.Trend `json:"series"`          // the series with the newest run comes first
 	More      int            `json:"more,omitempty"`  // number of series that are left out
 }
 

@@ -27,8 +27,8 @@ func (r *Repeat) add(c *lab.Case) {
 // change of the candidate. Each pair of drivers gets its own run. If the baseline's driver cannot
 // be built, only the candidate is measured. If both sides of a cell are the same build, Repeats
 // dismisses the cell instead of measuring it again. The parameter "cases" has the cases of the
-// first measurement, and "compares" has its two sides. The parameter "looks" becomes the field
-// Looks of new pairs. The function "driver" builds the worker of a stored case's driver, and
+// first measurement, and "compares" has its two sides. The parameter "looks" is the field Looks of each
+// new [result.Compares]. The function "driver" builds the worker of a stored case's driver, and
 // returns the driver. The parameter "version" is the version of this sqlite3perf.
 func (g *Gated) Repeats(ctx context.Context, cases []*lab.Case, compares *result.Compares, looks bool, version string,
 	driver func(before *result.Case, now *lab.Case) (build.Ref, error)) ([]*Repeat, error) {

@@ -22,7 +22,7 @@ const GateVersion = 1
 type JSONGate struct {
 	Version       int            `json:"version"`
 	Answer        string         `json:"answer"`
-	Decision      stats.Decision `json:"decision"` // "Not excluded" is "Not known yet" in the answer
+	Decision      stats.Decision `json:"decision"` // the decision "Not excluded" is worded "Not known yet" in Answer
 	Passed        bool           `json:"passed"`   // true if the decision is "Passed"
 	Complete      bool           `json:"complete"` // true if every cell could be judged and the measurement was not interrupted
 	Baseline      string         `json:"baseline"`
@@ -38,7 +38,7 @@ type JSONGate struct {
 	Unknown       []stats.Metric `json:"unknown_metrics,omitempty"` // requested metrics for which no cell has figures
 	Alone         []string       `json:"alone,omitempty"`
 
-	Expected []conditions.JSONExpectation `json:"expectations,omitempty"`  // what the workloads expect of the candidate, in the first of Runs
+	Expected []conditions.JSONExpectation `json:"expectations,omitempty"`  // what the workloads expect of the candidate, and whether the first of Runs meets it
 	Defects  []compare.Explanation        `json:"known_defects,omitempty"` // known defects that may explain regressions
 }
 
@@ -56,7 +56,7 @@ type JSONGateCell struct {
 	Failures      *compare.JSONFailures `json:"failures,omitempty"`       // failed operations; the baseline is first
 	FailuresAgain *compare.JSONFailures `json:"failures_again,omitempty"` // failed operations of the second measurement
 
-	TooShort bool `json:"too_short,omitempty"` // the phase is too short to judge the drivers by
+	TooShort bool `json:"too_short,omitempty"` // the phase is too short to judge the drivers
 }
 
 // JSONOf returns the JSON form of a gate.

@@ -28,7 +28,7 @@ type Gated struct {
 	Why         string            // why some cells were not measured; "" if all cells were measured, or if the gate was interrupted
 	Where       string            // file to which annotations refer, for services that need one
 
-	told string // the answer of a stored gate whose runs are not all in the store, so that its cells are not known; otherwise ""
+	told string // the stored answer, if the store lacks runs of this gate, so that the cells are unknown; otherwise ""
 }
 
 // Asked says what the user asked a gate to judge.
@@ -172,8 +172,9 @@ func stateWords(s stats.State) string {
 	return string(s)
 }
 
-// lasting returns, for each cell with a ratio, the comparison that counts in the end. If the
-// baseline's driver was measured again together with the candidate, that is the second comparison.
+// lasting returns, for each cell with a ratio, the comparison that counts in the end. It is the second
+// comparison if the baseline's driver was measured again together with the candidate. Otherwise it is
+// the first.
 func (g Gated) lasting() []*stats.Compared {
 	return g.judged(func(c *stats.Gated) *stats.Compared {
 		switch {
@@ -195,9 +196,9 @@ func (g Gated) of(s stats.State) []*stats.Compared {
 	})
 }
 
-// decisive returns, for each cell with a regression, the comparison that shows it. That is the
-// second comparison if the baseline is stored and the second measurement measured both sides in the
-// same rounds.
+// decisive returns, for each cell with a regression, the comparison that shows the regression. It is
+// the second comparison if the baseline is stored and the second measurement had both sides in the same
+// rounds. Otherwise it is the first.
 func (g Gated) decisive() []*stats.Compared {
 	return g.judged(func(c *stats.Gated) *stats.Compared {
 		switch {
@@ -349,8 +350,8 @@ func comparedCells(g *stats.Gate) []*stats.Compared {
 	return document.Map(g.Cells, func(c *stats.Gated) *stats.Compared { return c.Compared })
 }
 
-// cause says why a cell has no ratio, or what its failed operations show. It returns "" if neither
-// is the case.
+// cause says why a cell has no ratio, or what its failed operations show. For a cell with a ratio and
+// without failed operations it returns "".
 func cause(c *stats.Gated) string {
 	switch {
 	case c.Moot != "":
@@ -365,8 +366,9 @@ func cause(c *stats.Gated) string {
 	return fmt.Sprintf("%s%s: %s", whose, side.Status, compare.NoFigure(side))
 }
 
-// remark explains the state of a cell, as far as the table does not. It returns "" if the table
-// says everything.
+// remark explains the state of a cell, as far as the table does not. It returns "" if the table says
+// everything. The parameter "most" is the allowed regression, as a fraction, and "cells" is the number of
+// comparisons for which p-values are corrected.
 func remark(c *stats.Gated, most float64, cells int) string {
 	switch c.State {
 	case stats.GateUnconfirmed:
@@ -401,10 +403,9 @@ func remark(c *stats.Gated, most float64, cells int) string {
 	return cause(c)
 }
 
-// The function "beside" returns the words that follow "measured again" for a cell whose baseline is
-// stored. They say that the baseline's driver was measured again too. If that driver was not measured
-// again and the cell has a regression, they name the assumption under which the regression is
-// confirmed. For all other cells, the words are "".
+// The function "beside" returns words to add after "measured again". For a stored baseline whose driver
+// was measured again too, they say so. For a stored baseline whose driver was not measured again, they
+// name the assumption under which a regression is confirmed. Otherwise the words are "".
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:

@@ -12,15 +12,16 @@ import (
 // keptVersion is the version of the JSON form of [kept].
 const keptVersion = 1
 
-// kept is the part of a gate's result that its last run stores. The cells are judged again from the
-// gate's runs. Answer and Decision are for readers who do not have all of these runs.
+// kept is the part of a gate's result that is stored with the gate's last run. It has no cells, because
+// [Stored] judges them again from the gate's runs. Answer and Decision are for readers who do not have
+// all of these runs.
 type kept struct {
 	Asked
 	Answer      string         `json:"answer"`
 	Decision    stats.Decision `json:"decision"`
 	Max         float64        `json:"max_regression"`
 	Strict      bool           `json:"strict"`
-	Stored      bool           `json:"stored,omitempty"` // the baseline is stored; its run is the first run of the answer
+	Stored      bool           `json:"stored,omitempty"` // the baseline is stored; its run is the first of the runs in [result.Answer]
 	Differences []string       `json:"differences,omitempty"`
 	Apart       string         `json:"apart,omitempty"`
 	Why         string         `json:"why,omitempty"`
@@ -112,8 +113,8 @@ func (g *Gated) judge(k *kept) {
 	g.Confirm(again...)
 }
 
-// check returns an error if a stored result contradicts itself, because somebody else may have made
-// it. The parameter "others" is the number of other runs that the result names.
+// check returns an error if a stored result is invalid, because the store may be from somebody else. The
+// parameter "others" is the number of other runs that the result names.
 func (k *kept) check(others int) error {
 	switch {
 	case k.Stored && others == 0:

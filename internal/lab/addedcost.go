@@ -7,22 +7,22 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Limits for the time that sqlite3perf's code in a worker (package worker and the driver's adapter) adds to
-// the library's own time. The added time is too much if it exceeds both the ratio mostAddedRatio and
-// mostAddedNS, in ns per row or operation.
+// Limits for the time that sqlite3perf's own code in a worker (package worker and the driver's adapter)
+// adds to the time of the driver's library. Too much is added if the time grows by more than the factor
+// mostAddedRatio, and also by more than mostAddedNS, in ns per row or operation.
 const (
 	mostAddedRatio = 1.03
 	mostAddedNS    = 100
 )
 
-// AddsTooMuch reports whether the medians for a phase show more than 3 % and more than 100
-// ns added per row or operation.
+// AddsTooMuch reports whether sqlite3perf's own code adds more than 3 % and more than 100 ns per
+// row or operation to the time of a phase. It judges by medians.
 func AddsTooMuch(p driver.AddedPhase) bool {
 	return p.WallRatio.Median > mostAddedRatio && p.WallAdded.Median > mostAddedNS
 }
 
-// passes is the number of adapter calls in the measured transaction: BEGIN, two statements
-// and COMMIT.
+// passes is the number of calls of the driver's adapter in the transaction with which the added
+// cost was measured: BEGIN, two statements and COMMIT.
 const passes = 4
 
 // measuredColumns is the number of columns of the rows with which the added cost was
@@ -79,9 +79,9 @@ func insertedColumns(p *plan.Plan, in *plan.Insert) float64 {
 	return columns / max(rows, 1)
 }
 
-// mixed returns two times for a mix. The result "operation" is the time added to an operation: the average
-// over all operations, weighted by their weights. The result "row" is the time added to a row that has as
-// many columns as the widest result.
+// mixed estimates the time that sqlite3perf adds to a mix. The result "operation" is the time added per
+// operation, as the mean of all operations by their weights. The result "row" is the time added per row,
+// for the operation that returns the most columns.
 func mixed(m *plan.Mix, of func(string) estimate.Estimate) (operation, row estimate.Estimate) {
 	var weights float64
 	widest := 0

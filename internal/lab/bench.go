@@ -81,8 +81,8 @@ func (s *session) benched(b *protocol.Benched) {
 	}
 }
 
-// benchTimes returns the times of [BenchPhases] in ns. In the job's result, each time is
-// measured from the start of the query.
+// benchTimes returns the times of [BenchPhases] in ns. In the job's result, all times count from
+// the start of the query.
 func benchTimes(b *protocol.Benched) []int64 {
 	return []int64{b.AfterQueryNS, b.FirstRowNS - b.AfterQueryNS, b.WallNS}
 }

@@ -14,15 +14,15 @@ import (
 // Plan predicts the size of a run.
 type Plan struct {
 	Cases    int // number of cases that can be measured
-	Phases   int // number of timed phases in all these cases
+	Phases   int // number of timed phases, over all cases that can be measured
 	Schedule Schedule
 	Trials   int           // minimum number of trials; an estimate if Takes is above 0
 	Takes    time.Duration // estimated time of the run, if no early result ends it sooner; 0: not known yet
-	Least    time.Duration // total fixed duration of the phases in these trials; only set while Takes is 0
+	Least    time.Duration // total time, over all trials, of the phases that have a fixed duration; only set while Takes is 0
 }
 
-// differs reports whether p differs by more than a tenth, in trials or time, from the plan in the parameter
-// "told", which was reported last.
+// differs reports whether p differs by more than a tenth, in trials or time, from the parameter "told": the
+// plan that was last passed to [Progress].
 func (p Plan) differs(told Plan) bool {
 	off := func(now, before float64) bool { return math.Abs(now-before) > 0.1*before }
 	return off(float64(p.Trials), float64(told.Trials)) || off(p.Takes.Seconds(), told.Takes.Seconds())
@@ -118,9 +118,9 @@ func (c *Case) Lasts() (sum time.Duration) {
 	return sum
 }
 
-// Beginning returns a copy of the case for a shorter trial. In the copy, a replay that does not keep to a
-// given speed has only the first events of its recording. The parameter "events" says how many. The result
-// "whole" is the number of events that the shortened replays have in the original case.
+// Beginning returns a copy of the case for a shorter trial. In the copy, each replay has only the first
+// events of its recording, as many as the parameter "events" says, unless it keeps to a given speed. The
+// result "whole" is the number of events that the shortened replays have in the original case.
 func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	next := *c
 	if c.Plan == nil {

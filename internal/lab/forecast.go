@@ -20,7 +20,7 @@ const (
 type Forecast struct {
 	Try    func(context.Context, *Case) (*result.Trial, error) // runs a trial whose measurements are not kept; nil if no trial can be run
 	All    bool                                                // try every workload, not only long recordings
-	Budget time.Duration                                       // time for trials beyond the first of each workload
+	Budget time.Duration                                       // after this time, a trial runs only if no case of its workload was tried before
 	Now    func() time.Time
 
 	// Begins is called with a case before the first trial. If the case replays a long recording, the argument

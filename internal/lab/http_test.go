@@ -260,8 +260,8 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// TestCeilingAgain checks that a ceiling (see the type ceiling) is measured again after it has
-// expired.
+// TestCeilingAgain checks that the ceiling, the rate that the load generator can reach, is measured
+// again after it has expired.
 func TestCeilingAgain(t *testing.T) {
 	t.Parallel()
 	c := httpCase(t, "none", "", nil)

@@ -99,8 +99,9 @@ rows: {t: {count: 5, columns: {id: serial}}}
 	}
 }
 
-// deviates reports whether the settings in r were read back after the given schema or phase, and whether a
-// connection then had a wrong value. It checks only one setting: the reason begins with its name.
+// deviates reports whether r has settings that were read back after the given schema or phase, and whether
+// some connection had a wrong value. It checks only one setting: the parameter "reason" begins with its
+// name.
 func deviates(r *result.ReadBack, after, reason string) bool {
 	if r == nil || r.After != after {
 		return false

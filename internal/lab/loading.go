@@ -42,7 +42,8 @@ var (
 	// this effect.
 	passing = regexp.MustCompile(`(?is)^create\s+temp|^vacuum\b.*\binto\b|\btemp\s*\.|\bsqlite_temp_`)
 
-	// remembering matches statements that depend on what the connection did before.
+	// remembering matches statements that depend on what the connection did before, so that a
+	// copied database gives other results.
 	remembering = regexp.MustCompile(`(?is)\b(total_changes|changes|last_insert_rowid)\s*\(|\bpragma\s+(\w+\s*\.\s*)?(optimize|data_version)\b`)
 
 	// creating matches statements of a script that change no rows.

@@ -92,10 +92,10 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	return all, nil
 }
 
-// withToday sets the field Today of the cases in the parameter "grid" that have the workload's own settings.
-// If such a case is missing for a driver, withToday adds it at the front. It returns the cases in "grid" and
-// the added ones. If the user gave several values for a setting, the workload's own value is used. m has only
-// one workload.
+// withToday marks the cases in the parameter "grid" that have the workload's own settings: it sets their
+// field Today. If a driver has no such case, withToday adds one at the front. It returns all cases. A setting
+// to which the user gave a single value has this value instead of the workload's own. m has only one
+// workload.
 func (m *Matrix) withToday(grid []*Case, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}
@@ -127,8 +127,8 @@ func spelledOut(s driver.Settings) driver.Settings {
 	return driver.Settings{"txlock": "deferred", "pool_readers": "0", "write_mutex": "off"}.With(s)
 }
 
-// sharesCache reports whether the workload makes connections share a cache although only a database in memory
-// needs a shared cache. It returns false for a database in memory, and if the user gave the setting "cache".
+// sharesCache reports whether the workload sets cache=shared although its database is a file, which does not
+// need a shared cache. It returns false if the user gave the setting "cache".
 func (m *Matrix) sharesCache(w *workload.Workload) bool {
 	_, given := m.Settings["cache"]
 	memory := w.Settings["mode"] == "memory" || slices.Contains(m.Settings["mode"], "memory")
@@ -138,7 +138,7 @@ func (m *Matrix) sharesCache(w *workload.Workload) bool {
 // lockCases returns the cases for one way of sharing the file. The matrix has one workload.
 func (m *Matrix) lockCases(way map[string][]string, c contended, ways LockWays) ([]*Case, error) {
 	serial := c.alone != "" && !ways.Shared && slices.Equal(way["pool_size"], []string{"1"})
-	if serial { // the plan still has all clients, and each keeps a connection; later replayAlone leaves only one client
+	if serial { // here the plan still has all clients, and each needs its own connection; replayAlone, below, leaves only one client
 		way["pool_size"] = []string{strconv.Itoa(c.clients)}
 	}
 	one := *m

@@ -38,7 +38,7 @@ func TestNeeds(t *testing.T) {
 		drivers   string
 		workloads []*workload.Workload
 		sides     bool
-		want      string // workload, driver, and the features for which it became a variant
+		want      string // workload, driver, and the features for which the driver became a variant
 	}{
 		{"c plain", []*workload.Workload{fts, none}, false, "fts c:tags=z_fts5 [fts5]; fts plain []; none c []; none plain []"},
 		{"c@v1.2.0", []*workload.Workload{both}, false, "both c@v1.2.0:tags=a_math+z_fts5,cflags=-DX [math fts5]"},

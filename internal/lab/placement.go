@@ -15,18 +15,19 @@ import (
 // rounds share. So placement drops an executable from the page cache and reads it again, once per round. It
 // can do this only on Linux, and only for files on a disk.
 type placement struct {
-	ran   map[string]map[*Case]bool // by path of the executable: the cases that ran since it was last placed
-	began time.Time                 // when placement first placed an executable
-	spent time.Duration             // total time for placing
+	ran   map[string]map[*Case]bool // by path of an executable: the cases that used it since it was last dropped from the page cache and read again
+	began time.Time                 // when the first executable was dropped and read again
+	spent time.Duration             // total time for dropping executables and reading them again
 }
 
-// mostPlacing is the maximum share of a run's time that placing may take. If the disk is slow, executables
-// are placed less often.
+// mostPlacing is the maximum share of a run's time for reading executables again; see [placement]. If the
+// disk is slow, executables are read again less often.
 const mostPlacing = 0.03
 
-// renew is called before trials of the cases start. It places a case's executable again if the case has run
-// since the executable was last placed. It returns the paths of the placed executables. No worker may be
-// running, because the pages of a running executable can't be dropped.
+// renew is called before trials of the cases start. If a case has run since its executable was last read
+// into the page cache, renew drops the executable from the cache and reads it again. It returns the paths
+// of these executables. No worker may be running, because the pages of a running executable can't be
+// dropped.
 func (p *placement) renew(cases []*Case) (placed []string) {
 	if p.ran == nil {
 		p.ran, p.began = map[string]map[*Case]bool{}, time.Now()

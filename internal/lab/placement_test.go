@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/pagecache"
 )
 
-// TestPlacement checks that each executable is placed once per round, however many cases it has in the
-// round, and not if placing takes too much of the time.
+// TestPlacement checks that each executable is read again once per round, however many cases it has in
+// the round. If that takes too much of the time, it must not be read again.
 func TestPlacement(t *testing.T) {
 	dir := t.TempDir()
 	if err := pagecache.Check(dir); err != nil {
@@ -41,7 +41,8 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// TestPlacementMissing checks that an executable that can't be opened is not placed.
+// TestPlacementMissing checks that an executable that can't be opened is not reported as read
+// again.
 func TestPlacementMissing(t *testing.T) {
 	var c Case
 	c.Worker = filepath.Join(t.TempDir(), "missing")

@@ -55,9 +55,9 @@ var (
 	errEnough  = errors.New("nothing more to be learnt from this trial")
 )
 
-// Trials runs one trial of each case, and returns them in the order of the cases. The trials take
-// turns, as many at a time as the machine has room for. Trials returns an error only if the lab
-// itself cannot work, or if ctx is canceled.
+// Trials runs one trial of each case, and returns them in the order of the cases. Trials take
+// turns: as many of them as the machine has room for run together. Trials returns an error only if
+// the lab itself cannot work, or if ctx is canceled.
 func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (list []*result.Trial, err error) {
 	for _, c := range cases {
 		if err := p.ceiling(ctx, c, seed); err != nil {

@@ -188,7 +188,7 @@ type Profiled struct {
 	Case      *Case
 	Recording stacks.Recording
 	Perf      bool             // whether perf recorded the trials
-	Status    result.Status    // OK, or the status of the case without a profile
+	Status    result.Status    // OK, or the status that says why the case has no profile
 	Reason    *protocol.Reason // why there is no profile; nil if Status is OK
 }
 

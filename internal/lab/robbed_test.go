@@ -75,7 +75,7 @@ func TestCPUOfTrial(t *testing.T) {
 	}
 }
 
-// robbedTrial returns a trial that was robbed.
+// robbedTrial returns a trial from which other processes took too much CPU time.
 func robbedTrial(b *bench, id, round int) *result.Trial {
 	return &result.Trial{Case: id, Status: result.OK, Started: b.now, Robbed: true, Samples: []result.Sample{
 		{Phase: "insert", Metric: "time", WallNS: int64(b.wall(id, round))},
@@ -123,8 +123,8 @@ func TestRobbedOnceMore(t *testing.T) {
 	}
 }
 
-// TestAlwaysRobbed checks that a run ends although every trial is robbed, and repeats at
-// most a tenth of its trials.
+// TestAlwaysRobbed checks that a run ends although other processes take CPU time from every trial,
+// and that it repeats at most a tenth of its trials.
 func TestAlwaysRobbed(t *testing.T) {
 	b := newBench(t)
 	b.outcome = func(id, round int) *result.Trial { return robbedTrial(b, id, round) }

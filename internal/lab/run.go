@@ -39,7 +39,7 @@ type Noise interface {
 	BeforeRun() []result.Warning
 	BeforeRound(round int)
 	AfterRun() []result.Warning
-	Steal() *float64 // share of CPU time, as in [result.Run]; called after AfterRun
+	Steal() *float64 // fraction of CPU time that other virtual machines took; nil: not known; called after AfterRun
 }
 
 // Progress is notified of the plan of a run, and of the end of each trial.

@@ -611,7 +611,7 @@ func TestTimeLeft(t *testing.T) {
 		off  time.Duration // greatest error of the estimate
 	}{
 		{"rounds", lab.Schedule{Rounds: 10}, 2 * time.Second},
-		{"time", lab.Schedule{Time: time.Minute}, 6 * time.Second}, // one round
+		{"time", lab.Schedule{Time: time.Minute}, 6 * time.Second}, // a round takes 6 s
 		{"time is short", lab.Schedule{Time: time.Second}, 2 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {

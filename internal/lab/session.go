@@ -61,12 +61,11 @@ type session struct {
 
 	shares // state of mixes in several processes
 
-	// The next fields are for an HTTP phase.
 	seed     uint64
 	ceilings map[int]ceiling
-	ctx      context.Context // context of the load
+	ctx      context.Context // context of the trial
 	worker   *process.Child
-	traffic  *traffic // load of the current phase; nil: none
+	traffic  *traffic // load of the current http phase; nil: none
 }
 
 func (s *session) fail(status result.Status, code, format string, args ...any) {
@@ -323,11 +322,11 @@ func (s *session) alternate(a *protocol.Response) error {
 }
 
 // yield lets other trials run until it is this trial's turn again. Meanwhile the worker is stopped, except
-// the worker of a cluster. The parameter "place" is as in [turn.yield]. yield returns how long the trial
-// waited.
+// the worker of a cluster. The parameter "place" says how far the trial is. yield returns how long the
+// trial waited.
 func (s *session) yield(place int) (time.Duration, error) {
 	s.alarm.Pause()
-	stops := s.want.Info.Kind != driver.Cluster // nodes that were stopped would elect another leader
+	stops := s.want.Info.Kind != driver.Cluster // if the nodes of a cluster were stopped, they would elect another leader
 	if stops {
 		s.worker.Pause()
 	}
@@ -417,8 +416,8 @@ func (s *session) sample(said *protocol.Sample) error {
 	now := time.Now()
 	saw := Seen{Possible: now.Sub(s.started) - s.idle - s.claimed, Between: now.Sub(s.began), Cores: runtime.NumCPU()}
 	want := s.want.expected(p.Name)
-	// A mix always has a checksum. The worker computes it before the clock starts, and this also loads the
-	// database into memory.
+	// Only a query may omit its checksum. A mix always has one: the worker computes it before the clock
+	// starts, which also loads the database into memory.
 	want.Unhashed = p.Query != nil && slices.Contains(s.brief, p.Name)
 	m, doubts, faults := CheckSample(p, want, saw, said)
 	m.ApartNS = apart

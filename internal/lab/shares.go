@@ -31,7 +31,7 @@ type others struct {
 	phase  string
 	parts  []*part
 	begin  chan struct{}        // closed when all processes may begin the mix
-	failed atomic.Pointer[part] // the first of the further processes that failed
+	failed atomic.Pointer[part] // the further process that failed first; nil: none
 	over   atomic.Bool          // whether the first process ended by itself, so that failures of further processes do not count
 	ended  bool                 // whether all further processes have ended without errors
 }
@@ -219,7 +219,7 @@ func (o *others) end(s *session) {
 // partial keeps a further process's sample of its share of the mix.
 func (s *session) partial(said *protocol.Sample) error {
 	s.part.said = said
-	s.trial.Samples = append(s.trial.Samples, result.Sample{Phase: said.Phase}) // only the phase is needed here, because the method "gathered" takes the figures from the field "said"
+	s.trial.Samples = append(s.trial.Samples, result.Sample{Phase: said.Phase}) // only the phase matters here, because the method "gathered" reads the figures from the field "said"
 	return nil
 }
 
@@ -341,7 +341,7 @@ func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 			sum.Latency[i].EndedEarly += m.Latency[i].EndedEarly
 		}
 	}
-	sum.Caches = all[len(all)-1].Caches // the last process to be prepared has dropped what the others read before
+	sum.Caches = all[len(all)-1].Caches // the last process to be prepared has dropped from the page cache what the others had read
 	sum.Errors, sum.Results = failed.List(), results.List()
 	for i, h := range histograms {
 		sum.Latency[i].Histogram = h.Encode()

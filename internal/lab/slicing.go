@@ -24,25 +24,26 @@ const (
 	serverSlices = 50
 )
 
-// mostInClock is the fraction of a trial's time that the measured phases should take. To reach this fraction,
-// a query is repeated until it has taken about longestRepeats, or half of that time if its rows are also
-// divided into slices, but at most mostRepeats times. The query is then about as precise as other phases.
+// mostInClock is the fraction of a trial's time that the measured phases should take. To reach it, a query is
+// repeated for about longestRepeats (half as long if its rows are also divided into slices), but at most
+// mostRepeats times. The query is then about as precise as other phases.
 const (
 	mostInClock    = 0.85
 	longestRepeats = 150 * time.Millisecond
 	mostRepeats    = 1000
 )
 
-// A query with fewer than enoughRepeats executions is divided by rows. In other queries, each slice has several
-// complete executions. This is more exact, because an execution often reads again what it or the previous execution
-// has brought into the processor's caches, and after a pause in the middle this is no longer there.
+// A query with fewer than enoughRepeats executions is divided by rows, so it pauses in the middle of an
+// execution. A query with more executions pauses only between them. This is more exact: an execution often
+// reads data again that it or the previous execution has brought into the processor's caches, and a pause
+// removes these data from the caches.
 const enoughRepeats = 10
 
 // pace has the times of the cases that do the same work (see the function "work"). For each phase of a case,
 // it has the shortest time so far. The shortest time is used because other work on the machine can only make
 // a trial slower.
 type pace struct {
-	phases  map[string]map[int]phasePace // by name of the phase and ID of the case
+	phases  map[string]map[int]phasePace // shortest times, by name of the phase and ID of the case
 	outside map[int]float64              // shortest time of a trial outside its measured phases, in ns, by ID of the case
 }
 
@@ -147,7 +148,8 @@ func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 	if took < wall/2 || parts < 2 {
 		return 0
 	}
-	// The fraction of the golden ratio lets slices begin at other rows in each execution.
+	// The fractional part of the golden ratio is added so that slices begin at different rows in
+	// each execution.
 	return int64(math.Ceil(rows / (parts + math.Phi - 1)))
 }
 

@@ -131,9 +131,9 @@ func testSlices(t *testing.T, executable string, reports bool) {
 	}
 }
 
-// TestSlicesOfRows measures two slow queries that the plan executes once. The engine divides an execution by rows
-// if most of its time comes after the first row; the Python worker does not. In the other query, a slice has several
-// executions.
+// TestSlicesOfRows measures two slow queries that the plan executes once. If most of a query's time comes
+// after its first row, the engine divides each execution by rows; the Python worker does not. Other queries
+// are divided only between executions, so a slice has several.
 func TestSlicesOfRows(t *testing.T) {
 	t.Parallel()
 	const yaml = `

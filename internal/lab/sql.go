@@ -36,8 +36,8 @@ var stuckLimit = 30 * time.Second
 // schema. So it finds mistakes in a user's SQL before any worker starts.
 //
 // Some SQL is left to the drivers, because its errors may not be the user's mistakes: SQL that exceeds the
-// limits above, SQL for another database, SQL that fails because there are no rows, and SQL that needs a
-// function, module or collation that this SQLite lacks.
+// limits of this check (such as checkMemory), SQL for another database, SQL that fails because there are
+// no rows, and SQL that needs a function, module or collation that this SQLite lacks.
 //
 // The error gives the position of the SQL in the workload's file.
 func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }
@@ -201,7 +201,8 @@ func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
 }
 
 // compile compiles a statement. It returns the number of columns of its rows, or -1 if that is not
-// known. If the function "foreign" reports true for an error, compile returns -1 and no error.
+// known. It ignores an error that may not be the user's mistake (see the function "foreign"), and
+// then returns -1.
 func (c *sqlCheck) compile(statement string, parameters int) (columns int, err error) {
 	columns, err = explain(c.ctx, c.db, statement, parameters)
 	if foreign(err) {

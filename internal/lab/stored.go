@@ -99,7 +99,7 @@ func withPhases(p *plan.Plan, change func(*plan.Phase)) *plan.Plan {
 // readable lists the tables and columns that can be read back unchanged after an insert, and says why other
 // tables cannot.
 type readable struct {
-	tables  map[string][]plan.Stored // by name of the phase
+	tables  map[string][]plan.Stored // tables that can be read back, by name of the phase
 	doubted map[string]string        // why a table cannot be verified, by "phase\ntable"
 }
 
@@ -317,7 +317,7 @@ func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	return list, nil
 }
 
-// chunkBytes is the approximate size, in bytes, of the number of rows that [plan.Gen.RowsFitting] returns.
+// chunkBytes is the approximate size, in bytes, of as many rows as [plan.Gen.RowsFitting] returns.
 const chunkBytes = 32 << 20
 
 // hasher computes sums of the hashes of generated rows.

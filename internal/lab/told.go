@@ -110,8 +110,8 @@ func cutOff(s string) string {
 	return strings.ToValidUTF8(s[:process.DetailEnd], "?") + " …"
 }
 
-// proven compares the settings and the variant in a worker's proof, the values that the worker read back,
-// with the requested ones.
+// proven checks that the settings and the variant in a worker's proof (the values that the worker read
+// back) are the requested ones.
 func (k *check) proven(c *Case, p *protocol.Proof) {
 	if p == nil || len(p.Connections) < c.Settings.Connections() {
 		k.protocol("proof", "is missing, or lacks connections: want the settings of %d", c.Settings.Connections())

@@ -17,7 +17,7 @@ import (
 // a later phase than others waits until the others have caught up.
 type turns struct {
 	mu     sync.Mutex
-	wake   []chan struct{} // tells each trial that it has the turn; by number of the trial
+	wake   []chan struct{} // channels that tell a trial that it has the turn; by number of the trial
 	place  []int           // how far each trial is: the argument "place" of its last call of yield, or notStarted, or hasEnded
 	at     int             // number of the trial that has the turn
 	sweep  []int           // trials that have not had their turn in the current sweep, in order

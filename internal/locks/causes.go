@@ -37,8 +37,8 @@ var whyWords = map[LockWhy][2]string{
 var timeoutBetween = [2]string{"the lock was not free within busy_timeout: processes don't queue, so raise busy_timeout, or hold the lock for less time",
 	whyWords[WhyTimeout][1]}
 
-// causes lists the reasons why operations failed, with the drivers and settings with which each
-// occurred.
+// causes lists the reasons why operations failed and, for each reason, the drivers and settings with
+// which it occurred.
 func causes(m *LockedMix) (l document.List) {
 	for _, c := range m.sameCauses() {
 		n := ""

@@ -226,7 +226,7 @@ type LockWhy string
 const (
 	WhyNoWait        LockWhy = "no-wait"              // another connection held the lock, and busy_timeout is 0
 	WhySnapshot      LockWhy = "snapshot"             // a transaction read and then wanted to write, but another transaction had committed in between
-	WhyUpgrade       LockWhy = "upgrade"              // a transaction read and then wanted to write while another transaction was writing; if only primary codes are known, WhySnapshot is included
+	WhyUpgrade       LockWhy = "upgrade"              // a transaction read and then wanted to write while another transaction was writing; also WhySnapshot, if the library reports only primary error codes
 	WhyTimeout       LockWhy = "timeout"              // the lock was not free within busy_timeout
 	WhySharedCache   LockWhy = "shared-cache"         // connections that share a cache lock tables, and busy_timeout does not wait for such locks
 	WhyCanceled      LockWhy = "canceled"             // the operation's timeout passed
@@ -239,8 +239,8 @@ const (
 // Endless reports whether the reason is that operations waited without end.
 func (w LockWhy) Endless() bool { return w == WhyEndless || w == WhyEndlessShared }
 
-// atOnce is a fraction of busy_timeout. An operation that failed within this part of the timeout did not wait
-// for the lock.
+// atOnce is a fraction of busy_timeout. An operation that failed in less than this fraction of the timeout
+// did not wait for the lock.
 const atOnce = 0.1
 
 const codeBusySnapshot = driver.CodeBusy | 2<<8

@@ -143,17 +143,17 @@ func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point)
 	return list
 }
 
-// rating describes the choices of a mix with which no driver had lock errors. The field "order" has
-// these choices. Each other field has one element for each choice. An element of the field "cells"
-// has the cells with the choice, sorted by driver. The elements of "speeds" and "calms" have, for
-// each round, the geometric means of LockCell.speeds and LockCell.calms over these cells.
+// rating describes those choices of settings with which no driver had lock errors in a mix. The field
+// "order" has these choices. Each other field has one element for each choice. An element of the field
+// "cells" has the cells with the choice, sorted by driver. The elements of "speeds" and "calms" have,
+// for each round, the geometric means of LockCell.speeds and LockCell.calms over these cells.
 type rating struct {
 	order         []LockChoice
 	cells         [][]*LockCell
 	speeds, calms [][]stats.Point
 }
 
-// rate finds the choices with which no driver had lock errors. It also sets m.Today.
+// rate finds the choices of settings with which no driver had lock errors. It also sets m.Today.
 func (m *LockedMix) rate() (r rating) {
 	drivers, today := map[string]bool{}, map[LockChoice]bool{}
 	clean := map[LockChoice]map[string]*LockCell{}
@@ -188,7 +188,7 @@ func (m *LockedMix) rate() (r rating) {
 
 // setBest sets m.Best to the fastest choice and m.Calm to the choice with the lowest 99.9th
 // percentile. It also sets the fields that depend on Best and Calm. The parameters "bySpeed" and
-// "byCalm" have the comparisons of every two choices in r.order.
+// "byCalm" compare each pair of choices in r.order.
 func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 	if len(r.order) == 0 {
 		return

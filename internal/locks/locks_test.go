@@ -121,7 +121,7 @@ func TestRemedies(t *testing.T) {
 	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 1000, failed(517, 9, 0))
 	f.add(ofMattn, settings("wal", "immediate", "5000", "4"), 900)
 	f.add(ofMattn, settings("wal", "deferred", "5000", "1"), 2000)
-	f.add(ofMattn, settings("delete", "immediate", "5000", "4"), 5000) // two changes
+	f.add(ofMattn, settings("delete", "immediate", "5000", "4"), 5000) // changes two settings, so it is no remedy
 	f.add(ofMattn, settings("wal", "deferred", "5000", "4", "write_mutex", "on"), 500, failed(5, 1, 0))
 	f.add(driver.Info{Name: "modernc"}, settings("wal", "immediate", "5000", "4"), 9000)
 	m := f.explain(t)

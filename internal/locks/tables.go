@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Titles of the columns with the price of a remedy.
+// Titles of the columns that show how a remedy changes the rate of operations.
 const (
 	whatFailed = "what failed"
 	theRest    = "the rest"

@@ -47,7 +47,7 @@ func LocksAnswer(l *Locks) string {
 	return strings.Join(words, " ")
 }
 
-// mixAnswer returns the answer about one mix. The answer begins with a small letter.
+// mixAnswer returns the answer about one mix. The answer begins with a lower-case letter.
 func mixAnswer(m *LockedMix) string {
 	measured, failing, endless := 0, 0, 0
 	for _, c := range m.Cells {
@@ -75,7 +75,7 @@ func mixAnswer(m *LockedMix) string {
 }
 
 // asToday says whether operations fail because of locks with the workload's own settings. It returns "" if
-// these settings have no figures. It is used if operations fail with some settings.
+// these settings have no figures. It is called only if operations failed with some settings.
 func asToday(m *LockedMix) string {
 	if m.Today == nil {
 		return ""
@@ -102,8 +102,8 @@ func asToday(m *LockedMix) string {
 	return fmt.Sprintf(" Your settings (%s) %s.", choiceShort(*m.Today), did)
 }
 
-// ended says what to set so that no operation fails because of a lock. It is used if operations
-// failed with other choices. Of equally fast choices, it names the one with the fewest changes.
+// ended says what to set so that no operation fails because of a lock. It is called only if operations
+// failed with some settings. Of equally fast settings, it names those with the fewest changes.
 func ended(m *LockedMix) string {
 	if m.Best == nil {
 		return " No measured setting ends this on all drivers."
@@ -128,7 +128,7 @@ func ended(m *LockedMix) string {
 	return s
 }
 
-// tiedChoices lists the choices that are as fast as the one that the answer names.
+// tiedChoices lists the choices of settings that are as fast as the choice that the answer names.
 func tiedChoices(m *LockedMix) []LockChoice {
 	if m.Nearest == nil || *m.Nearest == *m.Best {
 		return m.Equal
@@ -137,7 +137,7 @@ func tiedChoices(m *LockedMix) []LockChoice {
 }
 
 // unlocked says which choice is the fastest, and with which choice operations wait least. It returns "" if
-// fewer than two choices have figures. It is used if no operation fails because of a lock.
+// fewer than two choices have figures. It is called only if no operation failed because of a lock.
 func unlocked(m *LockedMix) string {
 	if m.Best == nil || m.Calm == nil || m.Choices() < 2 {
 		return ""

@@ -15,11 +15,12 @@ import (
 type firstOn struct {
 	machine string
 	names   []string // the fastest driver, followed by drivers that are not significantly slower
-	ranked  []string
+	ranked  []string // all drivers that the machine ranks
 }
 
 // whoIsFirst says which driver is the fastest on each machine, over all tables or in the only table.
-// It returns "" if fewer than two machines rank drivers, as for runs that compare two sides.
+// It returns "" if fewer than two machines rank drivers. Runs that compare two sides do not rank
+// drivers.
 func whoIsFirst(all []OnMachine, m *stats.Machines) string {
 	var list []firstOn
 	for _, m := range all {
@@ -81,8 +82,8 @@ func turnsAround(list []firstOn) bool {
 	return false
 }
 
-// claimsOn says on how many machines the claims of a study hold. It returns "" if no claim was
-// measured.
+// claimsOn says on how many machines the claims of a published study hold. It returns "" if no claim
+// was measured.
 func claimsOn(all []OnMachine) string {
 	var verdicts []map[report.Verdict][]string // names of machines by verdict, for each claim
 	study := ""

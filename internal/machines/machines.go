@@ -82,7 +82,7 @@ func together(n int) string {
 	return fmt.Sprintf("all %d machines", n)
 }
 
-// agreementLabels has the labels of agreements, in the order in which the answer lists them.
+// agreementLabels has the labels of [stats.Agreement], in the order in which the answer lists them.
 var agreementLabels = []struct {
 	agreement stats.Agreement
 	label     string

@@ -40,7 +40,7 @@ type Arrival struct {
 }
 
 // Note notes that the host has arrived or, if the parameter "failure" is not nil, why it cannot be reached.
-// Only the first call has an effect.
+// The parameter "boot" identifies the host's machine. Only the first call has an effect.
 func (a *Arrival) Note(failure error, boot string) {
 	a.once.Do(func() {
 		a.mu.Lock()

@@ -1,4 +1,5 @@
-// Package merging puts the runs of other stores into one. The stores may be from somebody else.
+// Package merging puts the runs of other stores (files with results) into one store. The other
+// stores may be from somebody else.
 package merging
 
 import (

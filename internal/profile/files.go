@@ -53,8 +53,8 @@ func FilesOf(dir, workload, phase string, drivers []string) *Files {
 	return &Files{dir, drivers}
 }
 
-// Foreign returns the name of a file that Write would overwrite, although the command `sqlite3perf profile`
-// did not write the file, or although the file was changed afterward. It returns "" if there is no such file.
+// Foreign returns the name of a file that Write would overwrite, but that the command `sqlite3perf profile`
+// did not write, or that was changed after the command wrote it. It returns "" if there is no such file.
 func (f *Files) Foreign() string {
 	var names []string
 	for i := range f.drivers {

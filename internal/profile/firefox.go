@@ -27,8 +27,8 @@ var firefoxColors = map[stacks.Group]string{
 	stacks.Collection: "red", stacks.Runtime: "brown", stacks.System: "magenta", stacks.Ours: "darkgrey", stacks.Unknown: "grey",
 }
 
-// columns is a table as the Firefox Profiler reads it: each value but the length is a list with an
-// element for each row.
+// columns is a table as the Firefox Profiler reads it. Each value, except the length, is a list with
+// one element for each row.
 type columns map[string]any
 
 // Rows of tables. Each field is the number of a row of another table, or of a group in [stacks.Groups].

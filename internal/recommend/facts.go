@@ -411,9 +411,10 @@ func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	return peaks
 }
 
-// toldApart returns, for each element of "figures", the pairs of "names", in their order, whose
-// figures differ significantly. The tests of all pairs and figures are corrected together for
-// multiple comparisons, because any of them may show an advantage.
+// toldApart compares the figures of all pairs of drivers. For each element of "figures", it returns the
+// pairs that differ significantly. The names of a pair are in the order of "names". The tests of all
+// pairs and figures are corrected together for multiple comparisons, because any of them may show an
+// advantage.
 func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.Point) []map[[2]string]bool {
 	families, of := make([][][]stats.Point, len(figures)), make([][]int, len(figures))
 	for k, figure := range figures {

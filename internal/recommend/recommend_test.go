@@ -111,7 +111,7 @@ func told(rounds int, drivers ...fake) (*recommend.Advice, string) {
 		footprints[d.name] = &result.Footprint{SizeBytes: d.size * 1e6}
 	}
 	a := recommend.Decide(recommend.FactsOf(story(rounds, drivers...), footprints))
-	// Chance decides which of two equally fast candidates is first.
+	// The names are sorted, because chance decides which of two equally fast candidates is first.
 	words := []string{strings.TrimSpace(string(a.Verdict) + " " + a.Take + strings.Join(slices.Sorted(slices.Values(a.Among)), "+"))}
 	for _, r := range a.Because {
 		words = append(words, strings.TrimSpace(fmt.Sprintf("because %s %s %s", r.Of, r.Advantage, r.Over)))

@@ -53,7 +53,7 @@ func BenchmarkFirstAnswer(b *testing.B) {
 func follow(b *testing.B, terminal *os.File) {
 	b.Helper()
 	lines := bufio.NewScanner(terminal)
-	lines.Buffer(nil, 64<<20) // a bar is drawn again and again in the same line
+	lines.Buffer(nil, 64<<20) // the progress bar is drawn again and again in the same line
 	before, _ := machine.ReadCPUTime()
 	began := time.Now()
 	answer := "first"
@@ -86,7 +86,7 @@ func follow(b *testing.B, terminal *os.File) {
 // escapes matches escape sequences that move the cursor of a terminal or change colors.
 var escapes = regexp.MustCompile(`\x1b\[[\d;]*[A-Za-z]`)
 
-// shown returns what a line of a terminal shows after a bar has been removed from it.
+// shown returns what a line of a terminal shows after the progress bar has been removed from it.
 func shown(line string) string {
 	if i := strings.LastIndex(line, erased); i >= 0 {
 		line = line[i+len(erased):]
@@ -95,7 +95,7 @@ func shown(line string) string {
 	return line[strings.LastIndex(line, "\r")+1:]
 }
 
-// erased is what the display writes to remove a bar.
+// erased is the escape sequence that run writes to remove the progress bar.
 const erased = "\x1b[2K"
 
 // start starts a command on a new terminal, and returns the other end of this terminal.

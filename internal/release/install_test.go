@@ -51,7 +51,7 @@ func (u user) run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// copyFiles copies the files that Git tracks or would track.
+// copyFiles copies the files that Git tracks or would track, so all except ignored files.
 func copyFiles(t *testing.T, from, to string) {
 	t.Helper()
 	list, err := git(t.Context(), from, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -61,7 +61,7 @@ func copyFiles(t *testing.T, from, to string) {
 	for name := range strings.SplitSeq(strings.Trim(list, "\x00"), "\x00") {
 		data, err := os.ReadFile(filepath.Join(from, name))
 		if os.IsNotExist(err) {
-			continue // the file was deleted, but that is not committed yet
+			continue // the file was deleted, but the deletion is not committed yet
 		}
 		if err != nil {
 			t.Fatal(err)

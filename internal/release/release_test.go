@@ -85,7 +85,7 @@ package record
 const Name = "record"
 `
 
-// repository makes the working directory a repository of the files of an archive.
+// repository creates a Git repository with the files of an archive, and makes it the working directory.
 func repository(t *testing.T, archive string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -234,7 +234,7 @@ func edit(file, old, with string) func(t *testing.T) {
 	}
 }
 
-// TestTagsOrNone checks that no tag remains if one of them cannot be made.
+// TestTagsOrNone checks that no tag of a release remains if one of the tags cannot be made.
 func TestTagsOrNone(t *testing.T) {
 	repository(t, toy)
 	r := &release{root: ".", version: "v0.2.0", module: "example.com/toy", parts: []part{{"example.com/toy/worker", "worker"}, {"x", "not..allowed"}}}

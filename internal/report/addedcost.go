@@ -36,13 +36,12 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 	return e, false
 }
 
-// addedDifference reports whether cell i is significantly faster than cell j, but by so little
-// that our own overhead may be the reason: the overhead in j may exceed the overhead in i by as
-// much as the two figures differ. The overhead and the difference are known only as intervals, so
-// the smallest possible difference is compared with the largest possible overhead. Versions of one
-// driver have the same overhead, so addedDifference returns false for them. The results
-// "difference" and "own" are the smallest possible difference and the largest possible overhead,
-// in the unit of the figures.
+// addedDifference compares cell i with a slower cell j. The result "could" is true if i is
+// significantly faster, but by so little that sqlite3perf's own overhead may be the only reason. The
+// overhead and the difference are known only as intervals. So the result "difference" is the smallest
+// possible difference of the two figures, in their unit, and "own" is the greatest possible amount by
+// which the overhead in j exceeds the overhead in i. For versions of one driver, "could" is false,
+// because they have the same overhead.
 func addedDifference(t *stats.Table, i, j int) (difference, own float64, could bool) {
 	fast, slow := t.Cells[i], t.Cells[j]
 	test, ok := t.Against(j, i)

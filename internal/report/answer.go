@@ -28,10 +28,10 @@ type Answers struct {
 	Caveats []conditions.Caveat `json:"caveats"`           // warnings, the worst first
 
 	// FalseDifference is the greatest probability that the run calls any row faster than another
-	// although all are equally fast. It is 0 if nothing was compared, or if a search for settings
-	// stopped measuring slow rows early. It is also 0 if the run compares two sides and could end
-	// as soon as they differed, because only a comparison of the sides corrects for such early
-	// judging.
+	// although all are equally fast. It is 0 if nothing was compared. It is also 0 if the
+	// probability is not known, because rows were judged while the run measured. Such runs are
+	// searches for settings that stopped measuring slow rows early, and comparisons of two sides
+	// (such as two drivers) that could end as soon as the sides differed.
 	FalseDifference float64 `json:"false_difference" jsonschema:"minimum=0,maximum=1"`
 }
 
@@ -60,9 +60,9 @@ type Ranking struct {
 	Base    string `json:"base,omitempty"` // name of the row that the ratios are relative to
 	IsFloor bool   `json:"is_floor"`       // whether Base is the floor, a row for comparison that nobody would choose
 
-	// In some tables, all rounds so far agree whether Best or a row in Tied is faster. Enough is the
-	// number of rounds, from the first one on, after which Best would differ significantly from all
-	// such rows if later rounds agree too. It is 0 if there is no such row.
+	// Enough is about rows in Tied that were slower than Best in every round so far, or faster in
+	// every round. It is the total number of rounds after which all these rows will differ
+	// significantly from Best, if later rounds agree too. It is 0 if there is no such row.
 	Enough int `json:"rounds_enough,omitempty"`
 
 	Rounds  int `json:"rounds"`  // fewest rounds of any row that has a rank
@@ -144,8 +144,9 @@ func eachTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 	})
 }
 
-// eachSection goes through the groups of a run. For each workload whose settings or parameters
-// vary, it calls the function "side" once, at the workload's first group. It calls the function
+// eachSection goes through the groups of a run. A group has the cases of a workload that differ only
+// in their driver. If a workload has several groups, because its settings or parameters vary,
+// eachSection calls the function "side" once, before the first of them. It calls the function
 // "group" with each group that has its own tables.
 func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*stats.Group)) {
 	varied := map[string]*stats.Factorial{}
@@ -159,7 +160,7 @@ func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*sta
 			side(x)
 			begun[g.Workload] = true
 		}
-		if x == nil || len(x.Drivers) > 1 { // with one driver, the factorial shows all groups side by side
+		if x == nil || len(x.Drivers) > 1 { // with one driver, a table of all groups side by side is enough
 			group(g)
 		}
 	}

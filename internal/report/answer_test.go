@@ -169,7 +169,8 @@ func TestTooFewRounds(t *testing.T) {
 		t.Errorf("9 rounds do: %s", j.Answers.Tables[0].Text)
 	}
 
-	// The same run without a summary. Then a run that compares settings instead of drivers.
+	// The answer must say the same in a run without a summary (each driver is only in one table), and
+	// in a run that compares settings instead of drivers.
 	run := many(6, "mattn", "modernc")
 	for i := range run.Cases {
 		run.Cases[i].Driver += "@" + run.Cases[i].Workload

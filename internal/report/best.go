@@ -47,10 +47,10 @@ func bestSettings(a *stats.Analysis) string {
 	return strings.Join(sentences, " ")
 }
 
-// fewest considers the pairs in which the same driver is faster in all rounds, but that have too
-// few rounds for a significant difference. The result "enough" is the number of rounds after which
-// all of these pairs would differ significantly. The result "now" is the number of rounds so far.
-// Both are 0 if there are no such pairs.
+// fewest finds the pairs in which one row is faster in every round, but which have too few rounds
+// for a significant difference. The result "enough" is the number of rounds after which all of these
+// pairs would differ significantly. The result "now" is the number of rounds so far. Both are 0 if
+// there are no such pairs.
 func fewest(pairs []stats.Pair) (enough, now int) {
 	for _, p := range pairs {
 		if n, few := p.TooFew(); few {

@@ -114,9 +114,9 @@ func header(a *stats.Analysis, o Options, first document.List) document.Document
 // as soon as the verdict was clear.
 func judgedEarly(run *result.Run) bool { return run.Compares != nil && run.Compares.Looks }
 
-// verdicts says, for a run that compares two sides, which command shows the verdicts. If the run
-// was judged early, it also warns that the p-values and intervals of this report are not corrected
-// for that.
+// verdicts says, for a run that compares two sides (such as two drivers), which command shows the
+// verdicts. If the run was judged while it measured, verdicts also warns that the p-values and
+// intervals of this report are not corrected for that.
 func verdicts(a *stats.Analysis, h document.Hints) (l document.List) {
 	if a.Run.Compares == nil {
 		return nil
@@ -231,7 +231,7 @@ func phase(a *stats.Analysis, t *stats.Table, h document.Hints) document.Documen
 func tableAnswer(a *stats.Analysis, t *stats.Table) string {
 	r := tableRanking(a, stats.TableName{}, t, nil)
 	text := r.Text + "."
-	if r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // the answer does not begin with the name of the best row
+	if r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // a driver's name at the beginning is not capitalized
 		text = document.Upper(text)
 	}
 	return strings.TrimSpace(text + " " + r.withoutDefect())

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// noFigures has the codes of caveats about cases without figures, the worst first.
+// noFigures has the codes of warnings about cases without figures, the worst first.
 var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), conditions.CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
 // caveats lists the warnings of a run, the worst first. The parameter "tables" has the rankings in
@@ -172,8 +172,8 @@ func seemTo(a *stats.Analysis) (words string) {
 	return words
 }
 
-// unranked lists the rows that have no rank because more of their operations failed than in other
-// rows, or seem to have failed. Each row is listed once.
+// unranked lists the rows that have no rank because more of their operations failed, or probably
+// failed, than in other rows. Each row is listed once.
 func unranked(a *stats.Analysis) (list []string) {
 	eachRow(a, func(n stats.TableName, c *stats.Cell) {
 		if failed, operations := c.Failures(); c.UnlikeFailures() {
@@ -183,7 +183,7 @@ func unranked(a *stats.Analysis) (list []string) {
 	return list
 }
 
-// eachRow calls f with each row that has figures. It calls f once for a row that is in two tables.
+// eachRow calls f once with each row that has figures, even if the row is in two tables.
 func eachRow(a *stats.Analysis, f func(stats.TableName, *stats.Cell)) {
 	type row struct {
 		id    int // ID of the case
@@ -217,8 +217,8 @@ func saidErrors(a *stats.Analysis) (list []string) {
 	return list
 }
 
-// warned returns caveats for the warnings that were recorded with the run and with its cases.
-// Warnings about a case that have the same code share a caveat.
+// warned returns the warnings that were recorded with the run and with its cases, in the form in which
+// they are shown. Warnings about cases that have the same code are shown as one.
 func warned(a *stats.Analysis) (list []conditions.Caveat) {
 	list = conditions.RunCaveats(a)
 	var of conditions.Groups[string, string] // texts of the cases' warnings, by code

@@ -76,7 +76,8 @@ func addedRun() *result.Run {
 	return run
 }
 
-// TestMarksOnScreen checks that a screen explains the mark of our own overhead only if it shows the mark.
+// TestMarksOnScreen checks that a screen explains the mark "*" (sqlite3perf's own overhead may explain a
+// lead) only if it shows the mark.
 func TestMarksOnScreen(t *testing.T) {
 	run := addedRun()
 	for i := range 12 {

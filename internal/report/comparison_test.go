@@ -158,7 +158,7 @@ func TestComparisonAnswersFirst(t *testing.T) {
 }
 
 // TestLookedAt checks the report of a run that was judged while it measured. The report must say
-// that it was, how the run ended, and which command shows the verdicts.
+// so. It must also say how the run ended, and which command shows the verdicts.
 func TestLookedAt(t *testing.T) {
 	for _, tc := range []struct {
 		looks         bool
@@ -185,8 +185,8 @@ func TestLookedAt(t *testing.T) {
 }
 
 // TestRunOfTwoSides has a run that compares two sides. Every format of its report must begin with
-// the answer of the comparison. Its page must have the verdicts, with intervals of 99 %, the level
-// of comparisons, and the samples.
+// the answer of the comparison. Its page must have the verdicts, intervals of 99 % (the level of
+// comparisons), and the samples.
 func TestRunOfTwoSides(t *testing.T) {
 	for _, looks := range []bool{true, false} {
 		run := comparedRun()
@@ -306,8 +306,8 @@ func TestCompareWithoutSamples(t *testing.T) {
 	}
 }
 
-// TestComparisonOfMeans has a side that is slow in one trial of ten. The sides must not be called
-// the same, and the answer must have the mean.
+// TestComparisonOfMeans compares two drivers, one of which is slow in one trial of ten. The answer
+// must not say that there is no difference. It must say how much slower this driver is on average.
 func TestComparisonOfMeans(t *testing.T) {
 	for every, want := range map[int]string{
 		0:  "There is no difference above 2% between modernc and mattn.",
@@ -370,7 +370,7 @@ func TestToldVerdicts(t *testing.T) {
 	}{
 		{"probably faster", cell(0.6, 0.454, 0.776, 0.02, 3)},
 		{"probably slower", cell(1.2, 0.99, 1.4, 0.04, 3)},
-		{"not known yet", cell(0.6, 0.454, 0.776, 1, 3)}, // the interval, which is not corrected, excludes 1
+		{"not known yet", cell(0.6, 0.454, 0.776, 1, 3)}, // the interval excludes 1, but is not corrected for the other comparisons
 		{"not known yet", cell(1.2, 0.8, 1.6, 0.3, 3)},
 		{"no clear difference", cell(1.2, 0.8, 1.6, 0.3, stats.MaxRounds)},
 		{"probably no difference", typical},

@@ -84,8 +84,8 @@ func TestDefectsNotHere(t *testing.T) {
 }
 
 // TestDefectOfCheckout checks that no defects of a library are listed if it was built from a
-// directory, because that may contain a state between two releases. Defects of SQLite are still
-// listed.
+// directory, because the directory may contain a state between two releases. Defects of SQLite are
+// still listed.
 func TestDefectOfCheckout(t *testing.T) {
 	run := newRun(6)
 	add(run, "simple", nil, wal, []string{"mattn"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))

@@ -112,8 +112,8 @@ VALUE: different values: 1 statement
 	}
 }
 
-// TestDiffOfSeveral compares several drivers with the first. The first sentences must count each
-// driver by the result of its comparison.
+// TestDiffOfSeveral compares several drivers with the first driver. The answer must say how many of
+// them give the same answers, and with which drivers nothing, or only errors, could be compared.
 func TestDiffOfSeveral(t *testing.T) {
 	a := noted("a", "3.53.4", "1", "2")
 	alike, other := noted("alike", "3.53.4", "1", "2"), noted("other", "3.53.4", "1", "3")

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestExpectations checks that every format says what is met, in words and as JSON that fulfills the
-// schema.
+// TestExpectations checks that every format says which expectations of a workload are met, in words
+// or as JSON that fulfills the schema.
 func TestExpectations(t *testing.T) {
 	run := newRun(12)
 	add(run, "mine", nil, nil, []string{"modernc"}, bulk("insert", 10_000_000, 10, 10))

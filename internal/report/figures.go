@@ -336,7 +336,7 @@ func latencyFrom(cells []*stats.Cell) string {
 	return "each operation from its start (closed loop: an operation waits for the one before)"
 }
 
-// latencyFigure is one of the figures that are shown for a latency.
+// latencyFigure is a figure that is shown for a latency, such as its 99th percentile.
 type latencyFigure struct {
 	title string
 	of    func(*latency.Summary) int64

@@ -286,8 +286,8 @@ func singleRun() *result.Run {
 	return run
 }
 
-// noFloorRun returns a run that compares two drivers without the floor driver. One of them failed
-// in a workload.
+// noFloorRun returns a run that compares two drivers without the floor (plain C). One of the drivers
+// failed in a workload.
 func noFloorRun() *result.Run {
 	run := newRun(6)
 	two := []string{"modernc", "mattn"}

@@ -29,7 +29,7 @@ import (
 // TestBenchfmtIsRead checks that a parser of benchstat's format reads the measured figures.
 func TestBenchfmtIsRead(t *testing.T) {
 	run := matrixRun()
-	run.Cases[1].Driver = "my-driver-9" // must not be taken for 9 cores
+	run.Cases[1].Driver = "my-driver-9" // the 9 must not be taken for the number of cores
 	r := benchfmt.NewReader(strings.NewReader(write(t, "benchfmt", run, "", document.Options{})), "run")
 	counts := map[string]int{}
 	sum, config := map[string]float64{}, map[string]string{}

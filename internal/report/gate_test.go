@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// gatedRun returns a gate with cells in most states. The second measurement confirms all
-// regressions except one.
+// gatedRun returns the result of a gate (a check for regressions), with cells in most states. The
+// second measurement confirms all regressions except one.
 func gatedRun() gate.Gated {
 	first := stats.Analyze(comparedRun(), "native")
 	second := comparedRun()
@@ -296,7 +296,7 @@ func TestGateThatExcludesNothing(t *testing.T) {
 }
 
 // TestGateNamesDefaults checks that a gate names a setting that nobody set and whose defaults differ, because
-// that may be all that it found.
+// the different defaults may explain the regression that the gate found.
 func TestGateNamesDefaults(t *testing.T) {
 	for _, unset := range []bool{true, false} {
 		run := newRun(16)

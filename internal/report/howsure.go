@@ -224,8 +224,8 @@ func equals(p string) string {
 	return "=" + p
 }
 
-// rough is the greatest spread of figures that are not called rough. A spread is the distance from
-// a figure to the farther end of its interval, divided by the figure.
+// Figures whose spread is greater than the constant rough are called rough. A spread is the distance
+// from a figure to the farther end of its interval, divided by the figure.
 const rough = 0.25
 
 // exactness returns a sentence with the largest spread of all ratios in the rankings. If the

@@ -81,10 +81,10 @@ func impreciseOf(a *stats.Analysis) imprecise {
 	return u
 }
 
-// onePerRow returns only the least precise figure of each case and phase. A figure that is less precise than
-// requested counts as less precise than one that is precise enough. Otherwise the figure with the wider
-// interval counts as less precise. A case whose settings are shown side by side with others has two figures:
-// one in its own table, and one in the common table.
+// onePerRow returns one figure for each case and phase. A case can have two figures of a phase: one in the
+// table of its own settings, and one in a table that shows several settings side by side. onePerRow keeps the
+// less precise figure. If only one of the two is as precise as requested, the other one is kept. Otherwise the
+// figure with the wider interval is kept.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
 		of    int // id of the case
@@ -136,7 +136,7 @@ func (u *imprecise) sentence() string {
 	return text + "; " + verb(n, "of the others shows which is faster", "of the others show which is faster")
 }
 
-// count says only how many figures are precise.
+// count says how many figures are precise. It is the first part of [imprecise.sentence].
 func (u *imprecise) count() string {
 	switch {
 	case len(u.open) == 0:
@@ -202,7 +202,7 @@ func namingWidest(warnings document.List, a *stats.Analysis, h document.Hints) d
 func nameOf(c *stats.Cell) string { return cmp.Or(c.As, conditions.Label(c.Case)) }
 
 // FurtherRounds estimates how many more rounds a run needs until none of its figures is imprecise.
-// If the result is [stats.MaxRounds], the run needs at least so many rounds. The result is 0 if no
+// If the result is [stats.MaxRounds], the run needs at least that many rounds. The result is 0 if no
 // figure is imprecise.
 func FurtherRounds(a *stats.Analysis) (rounds int) {
 	u := impreciseOf(a)

@@ -53,7 +53,7 @@ type JSONCell struct {
 	Unit           string            `json:"unit,omitempty" jsonschema:"enum=s,enum=s/op"` // unit of median and interval: "s" or "s/op"
 	*stats.Summary `jsonschema:"optional"`
 	Spread         *float64      `json:"spread,omitempty"`   // (farther end of the interval - median) / median
-	Rank           int           `json:"rank,omitempty"`     // place among the rows of the table, from 1; the floor has no rank
+	Rank           int           `json:"rank,omitempty"`     // place among the rows of the table, from 1; the floor (plain C) has no rank
 	Tied           []int         `json:"tied_with,omitzero"` // ids of the cases that this cell is tied with
 	Unranked       string        `json:"unranked,omitempty"` // why the cell has no rank
 	Ratio          *JSONDistance `json:"ratio,omitempty"`
@@ -82,7 +82,7 @@ type JSONDistance struct {
 	Skipped   int      `json:"skipped,omitempty"` // rounds without a ratio, because the time of To was zero
 	P         *float64 `json:"p,omitempty" jsonschema:"minimum=0,maximum=1"`
 	PAdjusted *float64 `json:"p_adjusted,omitempty" jsonschema:"minimum=0,maximum=1"`
-	Delta     *float64 `json:"delta,omitempty"` // Cliff's delta of the two times within rounds
+	Delta     *float64 `json:"delta,omitempty"` // Cliff's delta within rounds: 1 if the cell was slower than To in all rounds, -1 if it was always faster
 }
 
 // JSONRate is the work, in rows or operations, divided by the median time.
@@ -172,7 +172,7 @@ type JSONSummary struct {
 type JSONSummaryDriver struct {
 	Driver string `json:"driver"`
 	stats.Summary
-	Rank int      `json:"rank,omitempty"`     // place among the drivers, from 1; the floor has no rank
+	Rank int      `json:"rank,omitempty"`     // place among the drivers, from 1; the floor (plain C) has no rank
 	Tied []string `json:"tied_with,omitzero"` // names of the drivers that this driver is tied with
 }
 

@@ -112,8 +112,8 @@ func TestJSONFigures(t *testing.T) {
 }
 
 // TestRanksAgree checks that a row has the same rank in a table, a picture, the first screen and
-// JSON: with a floor driver, without one, and in a table of settings where the floor driver has
-// several rows.
+// JSON. It checks runs with and without the floor (plain C), and a table of settings in which the
+// floor has several rows.
 func TestRanksAgree(t *testing.T) {
 	crossed := newRun(9)
 	for i, sync := range []string{"off", "full"} {
@@ -184,7 +184,7 @@ func TestRanksAgree(t *testing.T) {
 		ranks("the table", table)
 
 		if len(a.Groups) == 1 && len(tc.want) > 1 {
-			bar := regexp.MustCompile(row.String() + `.*\dx`) // not a wrapped line of text
+			bar := regexp.MustCompile(row.String() + `.*\dx`) // the figure at the end excludes wrapped lines of text
 			for _, m := range bar.FindAllStringSubmatch(screen(t, tc.run, document.Options{Width: 120, Lines: 40}), -1) {
 				first = append(first, strings.Trim(m[1], "-–")+" "+m[2])
 			}

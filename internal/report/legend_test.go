@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestLegend checks that the legend names the tests that were used in the run, and that a run
-// without figures has no legend.
+// TestLegend checks that the legend names the statistical tests that were used in the run, and that a
+// run without figures has no legend.
 func TestLegend(t *testing.T) {
 	const (
 		ranks   = "tied where the signed-rank test of their ratios does not tell them apart"

@@ -224,7 +224,7 @@ func TestLocksTold(t *testing.T) {
 	for i := range run.Trials {
 		tr := &run.Trials[i]
 		x := &tr.Samples[0]
-		if tr.Case > 4 { // in turn faster and slower than the cases before
+		if tr.Case > 4 { // alternately slower and faster than the second choice of settings
 			x.Operations = x.Operations * 2 / 3 * int64(86+tr.Round%2*22) / 100
 		} else if tr.Case < 3 {
 			x.Skipped, x.Different, x.Latency[0].Failed = 5, 6, 40
@@ -301,7 +301,7 @@ func TestLocksNearest(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
 	run.Cases[0].Today, run.Cases[1].Today = true, true
 	for i := range run.Trials {
-		if tr := &run.Trials[i]; tr.Case > 4 { // in turn slower and much faster
+		if tr := &run.Trials[i]; tr.Case > 4 { // alternately slower and much faster than the second choice of settings
 			tr.Samples[0].Operations = tr.Samples[0].Operations * 2 / 3 * int64(95+tr.Round%2*22) / 100
 		}
 	}

@@ -35,10 +35,10 @@ func LooksOf(a *stats.Analysis) looks {
 	return l
 }
 
-// marker marks the names of drivers with harmful defects in a picture.
+// marker marks, in a picture, the names of drivers with defects that can lose or falsify data.
 type marker struct {
 	harmful conditions.Harmful
-	used    bool // whether a name is marked
+	used    bool // whether the method "name" has marked a name
 }
 
 // name returns a name that belongs to a driver, with [HarmMark] if the driver has a harmful defect.

@@ -118,7 +118,7 @@ func TestMachinesTrust(t *testing.T) {
 	}
 }
 
-// TestMachinesShared checks that if two hosts are the same machine, that is said once, before
+// TestMachinesShared checks that if two hosts are the same machine, the report says so once, before
 // their results.
 func TestMachinesShared(t *testing.T) {
 	a, b := onMachine("a", 3, 1), onMachine("b", 4, 1)

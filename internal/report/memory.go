@@ -17,7 +17,7 @@ type tradeoff struct {
 	stats.OverallDriver
 	name    string
 	memory  stats.Summary // peak memory in bytes, in the table of the summary where its median is greatest
-	in      string        // name of that table
+	in      string        // name of the table that the field "memory" is from
 	isFloor bool
 	harmful []string // IDs of known defects that can lose, damage or falsify data
 }

@@ -30,7 +30,7 @@ func doubtfulRun() *result.Run {
 	spoil(run, "simple", "bvinc", func(t *result.Trial) {
 		t.Samples[0].Failed, t.Samples[0].Errors = 1, []protocol.ErrorCount{{Name: "SQLITE_CONSTRAINT", Count: 1, Message: "UNIQUE constraint failed"}}
 	})
-	run.Cases[0].Expects = []result.Expectation{{Phase: "insert", Figure: "time"}, {Phase: "insert", Figure: "p99", Bound: 1}} // not met, and not decided
+	run.Cases[0].Expects = []result.Expectation{{Phase: "insert", Figure: "time"}, {Phase: "insert", Figure: "p99", Bound: 1}} // the first is not met, and the second cannot be decided
 	run.Warnings = []result.Warning{{Code: result.WarningUnverified, Case: 1, Phase: "insert", Message: "nobody can check the rows"}}
 	return run
 }
@@ -84,7 +84,7 @@ func TestWarningsHaveOneName(t *testing.T) {
 			}
 		}
 	}
-	covered[conditions.CaveatSpeed], covered[conditions.CaveatTimes] = true, true // only comparisons have these: TestMachineChanged
+	covered[conditions.CaveatSpeed], covered[conditions.CaveatTimes] = true, true // only comparisons have these warnings; TestMachineChanged checks them
 	for _, k := range conditions.Kinds {
 		if !covered[k.Code] && k.Code != "" {
 			t.Errorf("no run has %q", k.Code)

@@ -58,7 +58,7 @@ func TestOneRule(t *testing.T) {
 					if says != p.Significant() && x.Verdict != stats.Same {
 						t.Errorf("%s: the report has p %v, the comparison says %s", where, p.Adjusted, told)
 					}
-					if x.Likely() != 0 && x.Likely() != -p.Sign() { // the report tests the first against the second
+					if x.Likely() != 0 && x.Likely() != -p.Sign() { // opposite signs, because p compares the first driver with the second, and x the second with the first
 						t.Errorf("%s: %s, but the report says the opposite", where, told)
 					}
 					ratio, shown := x.ShownRatio(), x.ShownP()

@@ -61,7 +61,7 @@ func leftOutOf(o stats.Overall) document.List {
 	return l
 }
 
-// noFloor says why the ratios of a run are not relative to the floor driver.
+// noFloor says why the ratios of a run are not relative to the floor (usually plain C).
 func noFloor(a *stats.Analysis) string {
 	if a.Floor == "" {
 		return "no floor was named"
@@ -74,7 +74,8 @@ func noFloor(a *stats.Analysis) string {
 	return a.Floor + " is not in this run"
 }
 
-// baseOf names the driver that ratios are relative to instead of the floor driver, and says why.
+// baseOf names the driver that ratios are relative to instead of the floor (usually plain C), and says
+// why this driver was chosen.
 func baseOf(o stats.Overall, base string) string {
 	s := "ratios are to " + base + ", the fastest over these cells together (its medians have the least geometric mean)"
 	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {

@@ -186,8 +186,9 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	return append(d, l)
 }
 
-// worstWarnings lists the worst warnings of a page, each in one line. It leaves out risks. The list
-// comes after the first picture, so that the picture is on the first screen of a phone.
+// worstWarnings lists the worst warnings of a page, each in one line. It leaves out warnings about
+// data that settings can lose, because the beginning of the page has them. The list comes after the
+// first picture, so that the picture is on the first screen of a phone.
 func worstWarnings(said *Answers, o Options) document.List {
 	others := slices.DeleteFunc(slices.Clone(said.Caveats), func(c conditions.Caveat) bool { return conditions.IsRisk(c.Code) })
 	worst := caveatItems(others, o.Study == nil).Alarms()
@@ -240,8 +241,9 @@ func (p *runPage) tables() (d document.Document) {
 }
 
 // group returns the part of the page about one group. The parameter "level" is the level of its heading. If
-// this level is above 2, the part is in the section of a factorial, which shows pictures of the same cells.
-// In that case each table has only its bars, without pictures of latencies, errors, samples and memory.
+// this level is above 2, the part belongs to a section that shows several settings side by side, with
+// pictures of the same cells. Then each table has only its bars, without pictures of latencies, errors,
+// samples and memory.
 func (p *runPage) group(g *stats.Group, level int) document.Document {
 	d := groupHead(g, level)
 	for _, t := range g.Tables {
@@ -294,7 +296,7 @@ func (p *runPage) factorial(f *stats.Factorial) document.Document {
 	for _, g := range p.a.Groups {
 		switch {
 		case g.Workload != f.Workload:
-		case len(f.Tables) == 0: // the factorial has no tables because they would be too long
+		case len(f.Tables) == 0: // tables with all combinations side by side would be too long
 			d = append(d, p.group(g, 2)...)
 		default:
 			each = append(each, p.group(g, 3)...)

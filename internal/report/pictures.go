@@ -35,7 +35,7 @@ func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	return pageOf(a, o).Pictures()
 }
 
-// scope says which cells pictures show, and which addresses the marks in them link to.
+// scope says which cells pictures show, and which addresses the marks (bars, points) in them link to.
 type scope struct {
 	only func(*result.Case, string) bool
 	link func(int, string) string

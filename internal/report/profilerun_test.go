@@ -118,8 +118,8 @@ func TestProfilePictures(t *testing.T) {
 	}
 }
 
-// TestSoakHostileProfileRun checks that the page of a made-up profile stays small, and that its
-// texts stay text.
+// TestSoakHostileProfileRun checks that the page of a made-up profile stays small, and that names in
+// the profile are shown as text.
 func TestSoakHostileProfileRun(t *testing.T) {
 	r := profiledRun("x")
 	x := &r.Profiles.Cases[0]

@@ -13,8 +13,8 @@ import (
 )
 
 // TestReadLater checks a case that was refused because a connection read back another value of a
-// setting after the database was opened. The report must show that connection, which is not in the
-// proof, the worker's report at the beginning of the trial.
+// setting after the database was opened. The report must show what that connection read back. The
+// proof, which is the worker's report at the beginning of the trial, does not contain it.
 func TestReadLater(t *testing.T) {
 	full := driver.Settings{"synchronous": "full", "cache_size": "-2000"}
 	same := func(n int) (list []driver.Settings) {

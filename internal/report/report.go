@@ -20,8 +20,9 @@ type Options struct {
 	document.Options
 	Study *Study // the study's claims and tables, if the run measured a published study; otherwise nil
 
-	// Only reports whether pictures show the cell of a case and phase; nil means that all cells are
-	// shown. Shown cells keep the ranks, ties and ratios that they have among all cells.
+	// The function Only reports whether pictures show the cell of a case and phase. If Only is nil,
+	// pictures show all cells. Shown cells keep the ranks, ties and ratios that they have among all
+	// cells.
 	Only func(c *result.Case, phase string) bool
 
 	// Link returns the address that a mark in a picture links to, where the samples of a case and

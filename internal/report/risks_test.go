@@ -118,9 +118,9 @@ func TestRisksNameWorkloads(t *testing.T) {
 	}
 }
 
-// TestRisksOfAllDrivers checks that the text of a risk says so if no choice of a driver avoids it.
-// A page must have the same text as the other formats: once before the first picture, and once in
-// full.
+// TestRisksOfAllDrivers checks that the text of a risk says "whatever the driver" if every driver has
+// the risk. A page must have the same text as the other formats: once before the first picture, and
+// once in full.
 func TestRisksOfAllDrivers(t *testing.T) {
 	const with, lost = "with journal_mode=wal synchronous=normal", ": the last transactions can be lost (the database stays intact) if the operating system crashes or the power fails"
 	normal := driver.Settings{"journal_mode": "wal", "synchronous": "normal"}

@@ -77,8 +77,8 @@ type screen struct {
 
 // items returns a section for each item of a list. The item's field Most limits its lines; 0 means
 // four lines. If there is not enough room, the item is shortened, unless Most is negative. Items
-// whose field Kept is set are never left out. The first items are left out last; "keep" is the
-// number of these items. "missing" is the word for items in the note about what is left out.
+// whose field Kept is set are never left out. The first items, as many as "keep" says, are left out
+// last. "missing" is the word for items in the note about what is left out.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
 		if i == s.Lines {
@@ -201,7 +201,7 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 		title += legend
 	}
 	const missing = "more rows"
-	least := max(5, s.Lines/3) // number of rows that are shown before the first warnings
+	least := max(5, s.Lines/3) // fewer rows are shown only if everything less important has been shortened
 	if instead != nil {
 		least = 3
 	}
@@ -436,7 +436,8 @@ func (r *Ranking) inShort(names bool) []string {
 	return []string{r.Table.String(), best, figure, sound}
 }
 
-// sound names the best row without a known defect, with its ratio if that is known.
+// sound names the best row without a known defect that can lose or falsify data, with its ratio if
+// the ratio is known.
 func (r *Ranking) sound() string {
 	switch {
 	case r.Sound == nil:
@@ -447,7 +448,7 @@ func (r *Ranking) sound() string {
 	return r.Sound.Name + " " + document.Times(r.Sound.Ratio.Median)
 }
 
-// marked returns the name of the best row with its marks.
+// marked returns the name of the best row with its marks: [ownCost], [HarmMark], both or none.
 func (r *Ranking) marked() string {
 	name := r.Best.Name + r.mark()
 	if r.bestIsHarmful() {

@@ -70,8 +70,9 @@ func inForceInRun(a *stats.Analysis) string {
 	return strings.Join(all, " ") + "; differ by phase: " + strings.Join(names, ", ")
 }
 
-// caveatItems returns an item for each caveat, and one for all caveats about a noisy machine. The
-// parameter "marked" says whether rows can be marked with [ownCost].
+// caveatItems returns an item for each warning, but only one for all warnings about a noisy machine.
+// The parameter "marked" says whether rows can be marked with [ownCost], the mark of sqlite3perf's own
+// overhead.
 func caveatItems(list []conditions.Caveat, marked bool) document.List {
 	items := conditions.CaveatItems(list)
 	own := conditions.KindOf(conditions.CaveatAdded).Name

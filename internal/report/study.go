@@ -32,8 +32,8 @@ type StudyTable struct {
 	Columns []StudyColumn `json:"columns"`
 	Rows    []StudyRow    `json:"rows"`
 
-	// Corrected lists faults of the study that this run's workload corrects. If AsPublished is set,
-	// it lists the faults that this run repeats.
+	// Corrected lists faults of the study that this run's workload corrects. If the study's field
+	// AsPublished is true, it lists the faults that this run repeats.
 	Corrected []string `json:"corrected"`
 	Notes     []string `json:"notes"`              // notes on the figures in this table, such as what was not reproduced
 	Warnings  []string `json:"warnings,omitempty"` // reasons to doubt some of the figures
@@ -180,7 +180,7 @@ func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 		d = append(d, document.Space{}, document.List{{Label: string(stats.NotMeasured), Text: fmt.Sprintf("%s: the run ended before their first trial", document.Counted(int64(n), "case")), Alarm: true}})
 	}
 	for _, g := range a.Groups {
-		// The two result warnings named here are shown below the tables.
+		// Warnings with the first two codes are shown below the tables, and cases without a trial above.
 		if t := conditions.Troubles(g, result.WarningCeiling, result.WarningLate, protocol.CodeNoTrial); len(t) > 0 {
 			d = append(d, document.Heading{Level: 3, Text: groupTitle(g)}, t[len(t)-1])
 		}

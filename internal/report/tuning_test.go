@@ -21,8 +21,8 @@ func ratio(median, low, high float64) stats.Summary {
 	return stats.Summary{N: 12, Median: median, Interval: &stats.Interval{Low: low, High: high, Confidence: 0.99}}
 }
 
-// tuning returns the result of a search for settings. Some of its steps are worth it, one step
-// risks commits, and one step is not worth it.
+// tuning returns the result of a search for settings, which changed one setting in each step. Some
+// steps save enough time, one step may lose commits, and one step saves too little time.
 func tuning() tune.Tuning {
 	run := fullRun()
 	run.ID = 7

@@ -102,7 +102,7 @@ func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 }
 
 // concurrency lists the parameters and settings that say how many clients or threads work at once.
-// The universal scalability law applies to them.
+// The universal scalability law, a formula for throughput under concurrency, applies to them.
 var concurrency = []string{"clients", "connections", "goroutines", "pool", "pool_size", "readers", "threads", "workers", "writers"}
 
 func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell, l looks) (p document.PictureBlock, ok bool) {
@@ -190,7 +190,8 @@ func failures(c *stats.Cell) string {
 }
 
 // mostOff limits the difference between measured throughput and the fitted universal scalability
-// law, as a share of the measured value. If the difference is larger, the law's peak means nothing.
+// law (a formula for throughput under concurrency), as a share of the measured value. If the
+// difference is larger, the throughput does not follow the law, and no peak is named.
 const mostOff = 0.25
 
 // fitLaw fits the universal scalability law to a line, and adds the fitted curve and its peak to s.

@@ -20,8 +20,8 @@ func beaten(drivers ...string) *result.Run {
 	return run
 }
 
-// TestFloorIsOneForItsSQLite checks that if a driver with a different SQLite is faster
-// than the floor, the report says so with both versions.
+// TestFloorIsOneForItsSQLite checks that if a driver with a different SQLite is faster than the
+// floor (plain C), the report says so, and names both versions of SQLite.
 func TestFloorIsOneForItsSQLite(t *testing.T) {
 	const note = "modernc v1.61.1 (SQLite 3.54.1 THREADSAFE=1 DEFAULT_MEMSTATUS=0): faster than native (SQLite 3.53.4 THREADSAFE=1). "
 	for _, tc := range []struct {
@@ -85,8 +85,8 @@ func TestReliabilityIsSaid(t *testing.T) {
 	}
 }
 
-// TestUnverifiedIsSaid checks that there is one note for a table whose rows cannot be verified,
-// and one for a group if the phase has no table.
+// TestUnverifiedIsSaid checks that there is one note if the rows of a phase cannot be verified. It is
+// below the phase's table or, if the phase has no table, at the end of the workload's section.
 func TestUnverifiedIsSaid(t *testing.T) {
 	run := newRun(6)
 	add(run, "search", nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 1_000_000, 1, 1))

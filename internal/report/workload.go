@@ -18,7 +18,7 @@ import (
 // how sure it is, the warnings that concern the workload, and the settings in force. It writes
 // nothing if the run has no figures of the workload.
 func WriteMeasured(w io.Writer, a *stats.Analysis, workload string, o document.Options) error {
-	only := *a // this copy keeps the run's tests, which are corrected for all tables of the run
+	only := *a // this copy keeps the run's p-values, which are corrected for all tables of the run
 	only.Overall = stats.Overall{}
 	only.Groups = slices.DeleteFunc(slices.Clone(a.Groups), func(g *stats.Group) bool { return g.Workload != workload })
 	only.Factorials = slices.DeleteFunc(slices.Clone(a.Factorials), func(f *stats.Factorial) bool { return f.Workload != workload })

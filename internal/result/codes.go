@@ -42,8 +42,8 @@ const (
 	WarningRobbed      = "robbed"      // trials count although other processes or machines took CPU time from them
 )
 
-// OffSpeed is the least deviation of a round's calibration that causes [WarningCalibration]. It is
-// a share of the median calibration of the run.
+// OffSpeed is the least deviation of a round's calibration (the time of a fixed computing loop) that
+// causes [WarningCalibration]. It is a share of the median calibration of the run.
 const OffSpeed = 0.10
 
 // ApartShare is a limit for the starts of a mix's processes, as a share of the mix's time. If the

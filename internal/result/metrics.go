@@ -25,8 +25,8 @@ type Metric struct {
 	Adds         bool // how to combine the processes of a mix. true: add their values; false: use the value of the first process, because that process continues alone after the mix
 	Never0       bool // the value 0 means that the metric was not counted
 
-	// Asked says that the metric is counted only with the setting [CountSyncs]. Narrow tables keep its
-	// column.
+	// Asked says that the metric is counted only with the setting [CountSyncs]. Narrow tables keep the
+	// metric's column, because the user asked for it.
 	Asked bool
 
 	// With, if not nil, returns a related cost. If that cost is not 0, this metric was counted, even if its own

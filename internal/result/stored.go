@@ -31,7 +31,8 @@ type Answer struct {
 	Value json.RawMessage `json:"value"` // a JSON object
 }
 
-// UnsampledQuestions lists the questions whose runs have only an answer, and no samples.
+// UnsampledQuestions lists the commands (values of [Answer].Question) whose runs have only an answer,
+// and no samples.
 var UnsampledQuestions = []string{QuestionCluster, QuestionCrash, QuestionDiff}
 
 // Unsampled says what a run has instead of samples, such as "profiles". It returns "" if the run
@@ -46,7 +47,8 @@ func (r *Run) Unsampled() string {
 	return ""
 }
 
-// Checker is a value of an answer that can contradict itself. Somebody else may have stored it.
+// Checker is a value of an answer that can be checked for contradictions. The check is necessary,
+// because somebody else may have stored the answer.
 type Checker interface{ Check() error }
 
 func check(value any) error {

@@ -40,8 +40,8 @@ type keeper struct {
 	shortened bool
 }
 
-// keep returns stacks in the form in which a profile has them. It adds up equal stacks, and leaves
-// out stacks with negative numbers.
+// keep returns stacks in the form in which a [result.Profile] has them. It adds up equal stacks, and
+// leaves out stacks with negative numbers.
 func (k *keeper) keep(list []Stack) []result.Stack {
 	out := []result.Stack{}
 	var at distinct.Index[string] // the index of each stack in "out"

@@ -10,7 +10,7 @@ import (
 // workload with its parameters.
 type Alternatives struct {
 	ways [][]*Outcome // the outcomes of each alternative's cases
-	work []workCell   // the phases whose ratios are formed, the same for each alternative
+	work []workCell   // phases whose ratios are computed; the same for each alternative
 }
 
 type workCell struct {

@@ -326,7 +326,7 @@ func TestOverall(t *testing.T) {
 	for _, d := range o.Drivers {
 		got[d.Case.Driver] = d.Ratio.Median
 	}
-	if d := cmp.Diff(map[string]float64{"native": 1, "mattn": 4, "rare": 4}, got, cmp.Comparer(near)); d != "" { // √(2·8)
+	if d := cmp.Diff(map[string]float64{"native": 1, "mattn": 4, "rare": 4}, got, cmp.Comparer(near)); d != "" { // 4 is √(2·8), the geometric mean of the ratios in two tables
 		t.Error(d)
 	}
 	want := []stats.Standing{{Floor: true}, {Rank: 1, Tied: []int{2}}, {Rank: 2, Tied: []int{1}}}

@@ -12,9 +12,9 @@ import (
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P estimates the probability that noise alone allows a division that is as clear as this one. It is the
-	// share of random series without a change that can be divided at least as clearly, at any index. The
-	// share is computed for each kind of noise. P is the greatest of these shares.
+	// P estimates the probability that noise alone looks like a change that is at least as clear as this
+	// one. It is the share of random series without a change that can be divided at least as clearly, at any
+	// index. The share is computed for each kind of noise, and P is the greatest.
 	P float64
 }
 
@@ -84,10 +84,11 @@ func divide(values []float64, from int, level float64) []Change {
 	return append(list, divide(values[at:], from+at, level)...)
 }
 
-// rarer reorders the values at random many times. The function "imitate" generates random noise with the
-// given strength. The least value is placed where the noise is least, and so on. The result p is the share of
-// the random orders that [levels] divides with at least the given distance. The result ok is true if p is at
-// most the given level. Otherwise p is 0. The seed is fixed, so that a series always has the same changes.
+// rarer tests whether noise may be the cause of a division of the values into levels. It reorders the values
+// at random many times: the function "imitate" generates noise with the given strength, the least value is
+// placed where the noise is least, and so on. The result p is the share of the random orders that [levels]
+// divides with at least the given distance. The result ok is true if p is at most the given level. Otherwise
+// p is 0. The seed is fixed, so that a series always has the same changes.
 func rarer(values []float64, distance, level float64, imitate generator, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
@@ -118,8 +119,8 @@ type noise struct {
 	make      generator
 	strengths []float64 // possible strengths, ascending
 
-	// lags has correlations as [lag1] computes them, of random series of this kind, in ascending
-	// order. The key has the length and the strength of the series.
+	// lags caches the correlations of random series of this kind, as [lag1] computes them, in
+	// ascending order. The key has the length and the strength of the series.
 	lags *sync.Map
 }
 

@@ -35,7 +35,7 @@ type Test struct {
 	Delta float64 `json:"delta" jsonschema:"minimum=-1,maximum=1"`
 
 	sign   int       // -1: the first set is lower; 1: it is higher; 0: neither
-	fine   float64   // the p-value from which corrections start
+	fine   float64   // p-value from which corrections for several comparisons start; see [corrected]
 	single float64   // the value of the field "fine" before corrections; set only if shares of failed operations are compared
 	logs   []float64 // logarithms of the ratios; if shares of failed operations are compared, the differences of the shares
 	alone  bool      // the table has two sets, so this is its only comparison
@@ -86,7 +86,7 @@ func (t Test) TooFew() (enough int, few bool) {
 // same set is greater in each round. The parameter "family" is the number of comparisons that are made. The
 // parameter "alone" is true if the table has no other comparison.
 func telling(n int, family float64, alone bool) int {
-	for math.Ldexp(1, 1-n)*family >= Alpha { // the p-value of n rounds that all agree
+	for math.Ldexp(1, 1-n)*family >= Alpha { // 2^(1-n) is the p-value of n rounds in which the same set is greater
 		n++
 	}
 	if !alone {

@@ -98,8 +98,8 @@ type Comparison struct {
 	Unlike []Unlike    // workloads in which the two sides have cells of the same name that do different work
 	Mean   *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
 
-	// MeanInRun is Mean with the interval that the report of the run has. It is nil if the cells have no
-	// InRun.
+	// MeanInRun is Mean with the interval that the run's own report shows. It is nil if the field InRun
+	// of the cells is nil.
 	MeanInRun *Summary
 }
 
@@ -113,7 +113,7 @@ type Compared struct {
 	Failing       *Failing // nil if no operation of either side failed
 
 	// Ratio is the second side's time, or other metric, divided by the first side's. Its interval
-	// has a confidence of 99 %, corrected for the number of looks (see [Look]).
+	// has a confidence of 99 %, corrected for judging the run repeatedly (see [Look]).
 	Ratio Summary
 	PerOp bool // times are per operation, because the sides did different numbers of operations
 
@@ -129,7 +129,7 @@ type Compared struct {
 	// between the shares of failed operations is within the margin.
 	FailAlike bool
 
-	P        float64 // p-value of the two-sided test, corrected for the number of looks (see [Look])
+	P        float64 // p-value of the two-sided test, corrected for judging the run repeatedly (see [Look])
 	Adjusted float64 // P, also corrected for the number of cells
 
 	// InRun is what the report of a run says about the two drivers in this cell. It is set only if the sides

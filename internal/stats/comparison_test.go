@@ -224,8 +224,8 @@ func TestCompareSoleDrivers(t *testing.T) {
 	}
 }
 
-// TestSoakLooksKeepTheLevel checks that, however often a comparison looks, it calls two equal
-// sides slower or faster in at most 1 % of runs.
+// TestSoakLooksKeepTheLevel checks that, however often a comparison is judged while it runs, two
+// equal sides are called slower or faster in at most 1 % of runs.
 func TestSoakLooksKeepTheLevel(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 4))
 	const runs = 400
@@ -346,8 +346,8 @@ func TestComparePoolSizes(t *testing.T) {
 }
 
 // TestMeanOfSettledCells checks cells that are settled after different numbers of rounds. The mean
-// must cover the rounds that all cells have, and its interval must be corrected for the looks at
-// these rounds only. Later rounds of single cells must not widen it.
+// must cover the rounds that all cells have. Its interval must be corrected only for how often the
+// run was judged during these rounds, so later rounds of single cells must not widen it.
 func TestMeanOfSettledCells(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 6))
 	run := asked(made(2, 2, 88, func(_, _, _ int) float64 { return math.Exp(0.01 * r.NormFloat64()) }), true)

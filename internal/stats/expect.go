@@ -26,8 +26,8 @@ type Expected struct {
 	Summary Summary
 }
 
-// Counted reports whether workers count the figure only with the setting [result.CountSyncs], and
-// the case has this setting.
+// Counted reports whether the figure was counted because the case has the setting
+// [result.CountSyncs]. Without this setting, workers do not count such a figure.
 func (x Expected) Counted() bool {
 	return result.IsAsked(x.Figure) && x.Case.Settings[result.CountSyncs] == "on"
 }

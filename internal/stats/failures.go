@@ -71,15 +71,16 @@ func within(a, b []Point) (list []float64) {
 }
 
 // flipSteps is the number of steps into which [exceeds] divides the sum of the absolute differences.
-// [exceeds] computes the distribution of sums in these steps.
+// Each difference is rounded to whole steps. More steps would make p-values more exact, and take
+// longer.
 const flipSteps = 4096
 
 // exceeds returns the p-value of the test that the mean of differences d is above a value. The
 // p-value is the probability that their mean would be at least as great if each difference had a
 // random sign relative to that value (Fisher's randomization test within pairs: The Design of
 // Experiments, 1935, section 21). The test is exact for differences that are symmetric about the
-// value. If they are symmetric about a smaller value, it errs less often than its level says.
-// Rounding can only make the p-value greater.
+// value. If they are symmetric about a smaller value, false results are rarer than its level
+// allows. Rounding can only make the p-value greater.
 //
 // Changing the signs of a subset of the differences leaves the mean at least as great exactly if
 // the sum of the subset is at most zero. So the p-value is the share of all subsets whose sum is
@@ -282,7 +283,7 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 // Failing compares the shares of failed operations of the two sides of a cell.
 type Failing struct {
 	First, Second float64 // shares of failed operations, from 0 to 1, over all trials
-	P             float64 // p-value of the test whether the shares differ by more than [FailureMargin], corrected for looks
+	P             float64 // p-value of the test whether the shares differ by more than [FailureMargin], corrected for judging the run repeatedly (see [Look])
 	Adjusted      float64 // P, also corrected for the number of cells
 
 	test  Test

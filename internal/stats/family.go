@@ -41,7 +41,8 @@ func adjustPairs(k int, pairs []Pair) {
 	}
 }
 
-// closedTesting corrects the field "fine" of all pairs of k sets.
+// closedTesting corrects the p-values of all pairs of k sets, in their field "fine", by the
+// procedure that [adjustPairs] describes.
 func closedTesting(k int, pairs []Pair) {
 	fine := make([]float64, len(pairs))
 	for i, p := range pairs {
@@ -78,8 +79,8 @@ func closedTesting(k int, pairs []Pair) {
 
 // Adjust corrects comparisons that are not pairs of a table, such as the comparisons of a study's claims. It
 // uses the step-up procedure of Benjamini and Hochberg (1995, Journal of the Royal Statistical Society B
-// 57(1)). Of the comparisons found to be significant, at most 5 % are expected to be false: their sets are
-// equal.
+// 57(1)). Of the comparisons found to be significant, at most 5 % are expected to be between sets that are
+// in fact equal.
 func Adjust(family []*Test) {
 	order := slices.Clone(family)
 	slices.SortStableFunc(order, func(a, b *Test) int { return cmp.Compare(a.fine, b.fine) })

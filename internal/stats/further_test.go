@@ -6,8 +6,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestFurther checks that the estimate is lower for a greater difference, and higher for more
-// noise.
+// TestFurther checks that the estimated number of further rounds is lower for a greater difference,
+// and higher for more noise.
 func TestFurther(t *testing.T) {
 	points := func(rounds int, value func(i int) float64) (list []stats.Point) {
 		for i := range rounds {

@@ -65,7 +65,7 @@ type Gated struct {
 	*Compared
 	State State
 	Why   string    // explains GateTooFew, the verdict Differing and failed operations; for the verdict Bad, the cells of the two sides have the reason
-	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for the numbers of looks (see [Look]) and cells
+	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for judging the run repeatedly (see [Look]) and for the number of cells
 	Again *Compared // the second measurement; nil if there was none
 
 	Stored bool   // the baseline's samples are from an earlier run
@@ -76,8 +76,8 @@ type Gated struct {
 	// measurement excludes one, or both sides are the same build.
 	Excluded bool
 
-	more    float64 // P, corrected only for the number of looks (see [Look])
-	failing float64 // the p-value of Failing, corrected for the number of looks (see [Look]) and for all of the gate's tests
+	more    float64 // P, corrected only for judging the run repeatedly (see [Look])
+	failing float64 // the p-value of Failing, corrected for judging the run repeatedly (see [Look]) and for all of the gate's tests
 }
 
 // NewGate judges comparisons of the same two sides, one for each metric. The parameter "most" is
@@ -160,9 +160,9 @@ func (g *Gate) test() {
 }
 
 // moreThan returns the p-value of the one-sided test that the second side's figure is greater than the first
-// side's by more than the given share. It is corrected for the number of looks (see [Look]). The test is
-// against the allowed share, not against equality. A test against equality would, with enough rounds, even
-// reject a candidate that needs only a little more.
+// side's by more than the given share. It is corrected for judging the run repeatedly (see [Look]). The test
+// is against the allowed share, not against equality. A test against equality would, with enough rounds,
+// even reject a candidate that needs only a little more.
 func (x *Compared) moreThan(share float64) float64 {
 	allowed := math.Log1p(share) + rounding
 	first, second := x.Points()

@@ -264,8 +264,8 @@ func TestGateSettled(t *testing.T) {
 	}
 }
 
-// TestGateByStoredBaseline checks that a gate with a stored baseline also divides its level
-// among its looks. Only cases of the new run can be settled.
+// TestGateByStoredBaseline checks that a gate with a stored baseline also corrects its p-values for
+// judging the run repeatedly. Only cases of the new run can be settled.
 func TestGateByStoredBaseline(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 8))
 	one := func(first int) *stats.Analysis {
@@ -281,7 +281,7 @@ func TestGateByStoredBaseline(t *testing.T) {
 		return stats.Across{Metric: stats.Time, Names: [2]string{"a", "b"}, Margin: 0.05, Looks: looks}.Compare(base, now)
 	}
 	once, looks := compared(false).Cells[0], compared(true).Cells[0]
-	if looks.P != min(1, 12*once.P) { // 22 rounds are the third look
+	if looks.P != min(1, 12*once.P) { // after 22 rounds the run is judged for the third time, so p is multiplied by 3·4
 		t.Errorf("p is %v with looks, %v without", looks.P, once.P)
 	}
 	if d := cmp.Diff([]int{1}, stats.NewGate(0.05, compared(true)).Settled()); d != "" {
@@ -380,8 +380,8 @@ func TestGateFewerFailures(t *testing.T) {
 	}
 }
 
-// TestGateSlowTrials checks a candidate that takes 3 times as long in one trial of ten. It must
-// not pass once its mean shows that.
+// TestGateSlowTrials checks a candidate that takes 3 times as long in one trial of ten. It must not
+// pass once its mean time shows that it is slower.
 func TestGateSlowTrials(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	run := asked(made(1, 2, 88, func(_, d, round int) float64 {

@@ -16,9 +16,9 @@ func Look(n int) bool {
 	return n == 11 || n == 16
 }
 
-// spent returns the factor that corrects p-values for the looks up to n rounds. If Look(n) is
-// false, the run ended after n rounds for another reason. In that case, its end counts as one more
-// look.
+// spent returns the factor that corrects p-values if the run is judged at every [Look] up to n
+// rounds. If Look(n) is false, the run ended after n rounds for another reason. In that case, its
+// end counts as one more look.
 func spent(n int) float64 {
 	k := 0
 	for i := 1; i <= n; i++ {

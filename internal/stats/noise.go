@@ -13,8 +13,9 @@ type Noise struct {
 	Least, Most float64   // the least and the greatest value, divided by Median
 	Ratios      []float64 // the first case's time divided by the second case's time, for each round
 
-	// Half is the median of the differences between the two cases within a round, and Widest is the
-	// greatest difference. 0.02 means that one of the cases, no matter which, took 2 % longer.
+	// Half and Widest say how much the two cases differ within a round: by at most Half in half of
+	// the rounds, and by Widest in the worst round. 0.02 means that one of the cases, no matter
+	// which, took 2 % longer.
 	Half, Widest float64
 }
 
@@ -47,11 +48,11 @@ const NoiseTold = 0.9
 // difference of 0.02 is a ratio of 1.02.
 //
 // It simulates many runs of that length. Each run draws random ratios of the equal cases, and
-// computes their interval by [SummarizeRatios]. A difference between the cases multiplies all
-// ratios, and so the ends of the interval. A run detects the difference if the lower end is then
-// above 1. It does not matter which of two equal cases is divided by the other, so each ratio is
-// drawn as often as its inverse. Beyond 100 rounds, intervals are assumed to shrink with the square
-// root of the rounds.
+// computes their interval by [SummarizeRatios]. If one case took longer by some factor, all ratios
+// and both ends of the interval would be multiplied by this factor. A run detects the difference if
+// the lower end is then above 1. It does not matter which of two equal cases is divided by the
+// other, so each ratio is drawn as often as its inverse. Beyond 100 rounds, intervals are assumed
+// to shrink with the square root of the rounds.
 func (n Noise) SmallestDifference(rounds int) float64 {
 	const runs = 400
 	random := rand.New(rand.NewPCG(1, 2)) // fixed seed: the same ratios always give the same result

@@ -76,7 +76,7 @@ func walshAverages(d []float64) []float64 {
 // signedRank is the two-sided Wilcoxon signed-rank test of whether differences are symmetric about
 // 0. The rank sum of the positive differences is the number of Walsh averages above 0 (Tukey 1949).
 // A Walsh average is the mean of two differences, or a single difference. An average of exactly 0
-// counts for neither side, so ties and zeros can only make p greater. The result "sign" is 1 if the
+// counts for both sides, so ties and zeros can only make p greater. The result "sign" is 1 if the
 // differences are mostly above 0, -1 if they are mostly below 0, and 0 otherwise.
 func signedRank(d []float64) (p float64, sign int) {
 	if len(d) == 0 {
@@ -164,9 +164,10 @@ const shortTails = 1.25
 
 // corrected returns the p-value from which corrections for many comparisons start. With enough
 // rounds, it is the parameter "rank", which is the p-value of the signed-rank test of the
-// differences d. With few rounds, it is the p-value of Student's paired t test, because that has no
-// minimum. For symmetric distributions with long tails the t test errs less often than its level
-// says (Efron 1969). In any case, a significant result also requires that [signedRank] agrees.
+// differences d. With few rounds, it is the p-value of Student's paired t test, which can be as
+// small as a correction needs. For symmetric distributions with long tails, the t test finds false
+// differences less often than its level allows (Efron 1969). In any case, a significant result also
+// requires that [signedRank] agrees.
 func corrected(d []float64, rank float64) float64 {
 	n := len(d)
 	if n >= rankRounds || n < 2 {

@@ -103,7 +103,8 @@ func TestSummarizeRatios(t *testing.T) {
 		{"none", nil, 0, nil},
 		{"five have no interval", []float64{2, 2, 2, 2, 2}, 2, nil},
 		{"six have their range", []float64{1, 2, 4, 8, 16, 32}, math.Sqrt(32), &stats.Interval{Low: 1, High: 32, Confidence: 1 - 2./64}},
-		// Walsh averages 3 and 43 of 45 logarithms: 1 - 2·P(T ≤ 5) = 1 - 20/512.
+		// The ends of the interval are the 6th and the 40th of the 45 Walsh averages (means of two
+		// logarithms): 1 - 2·P(T ≤ 5) = 1 - 20/512.
 		{"nine", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}, 16, &stats.Interval{Low: math.Sqrt(8), High: math.Sqrt(1 << 13), Confidence: 1 - 20./512}},
 		{"zeros", make([]float64, 6), 0, &stats.Interval{Confidence: 1 - 2./64}},
 	} {

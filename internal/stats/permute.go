@@ -50,9 +50,9 @@ func completeRounds(sets [][]Point) (rows [][]float64) {
 	return rows
 }
 
-// greatestT returns the greatest t statistic of the differences between any two columns. The result
-// is squared, and lacks a constant factor. As soon as a value reaches the parameter "enough",
-// greatestT returns that value.
+// greatestT returns a number that grows with the greatest t statistic of the differences between
+// any two columns. As soon as the number for two columns reaches the parameter "enough", greatestT
+// returns it.
 func greatestT(rows [][]float64, enough float64) float64 {
 	greatest := 0.0
 	for i := range rows[0] {

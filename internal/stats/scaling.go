@@ -53,7 +53,7 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 	least := math.Inf(1)
 	for _, fits := range []struct {
 		terms        []func(n float64) float64
-		serial       float64 // σ, if it is not a factor of this fit
+		serial       float64 // fixed value of σ, if the fit does not compute it
 		sigma, kappa int     // index of the term whose factor has σ or κ; 0 if there is none
 	}{
 		{terms: []func(float64) float64{first}},

@@ -117,11 +117,14 @@ func settled(list []Figure, precision float64) int {
 }
 
 // UntilSettled returns a function for [lab.Schedule] that reports which cases of a run need no
-// further trials. These are the cases without figures, and the cases whose figures are all within
-// ±precision. There are three exceptions. The base of a table needs trials as long as any other
-// cell of the table does. A case of the summary needs trials until its driver's ratio in the
-// summary is within ±precision/[summaryFactor]. And once nine tenths of all figures are within
-// ±precision, all figures must be within ±precision × [typicalPart], until half of them are.
+// further trials. A case needs trials until all of its figures are within ±precision, and after
+// that in three situations:
+//
+//   - It is the base of a table, and another cell of the table needs trials.
+//   - The summary covers it, and its driver's ratio in the summary is not within
+//     ±precision/[summaryFactor].
+//   - Of all figures, nine tenths are within ±precision, but fewer than half are within
+//     ±precision × [typicalPart], and some of its own figures are not.
 //
 // The function judges all cases each time. After rounds for which [settlingLook] is false, it
 // judges nothing and its result "judged" is false. If another driver becomes the base of a table,

@@ -15,8 +15,8 @@ type keyed struct {
 	cell *Cell
 }
 
-// Unlike is a workload with cells that are not compared although both sides have the workload. In
-// these cells the two sides do different work.
+// Unlike is a workload that both sides have, with cells in which they do different work. These
+// cells are not compared.
 type Unlike struct {
 	Workload string
 	What     string   // what differs: "text", "scale", or "settings or parameters"

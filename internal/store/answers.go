@@ -11,14 +11,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// maxAnswer is the greatest size in bytes of an answer's record. maxAnswerRuns is the greatest
-// number of other runs that an answer may name.
+// maxAnswer is the greatest size in bytes of an answer's record. An answer is the stored result of a
+// command such as tune. maxAnswerRuns is the greatest number of other runs that an answer may name.
 const (
 	maxAnswer     = 8 << 20
 	maxAnswerRuns = 1000
 )
 
-// questions lists the questions whose answers are stored.
+// questions lists the commands, such as tune, whose results are stored as the answers of runs.
 var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionGate, result.QuestionLocks, result.QuestionTune}
 
 // checkAnswer returns an error if an answer contradicts itself or is too large. The parameter runID is the run

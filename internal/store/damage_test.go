@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// told returns a wall time for a sample that differs from those of all other samples, so that the test can
-// see from it to which run, trial and phase the sample belongs.
+// told returns a wall time that no other sample has. From the wall time, the test can see to which run, trial
+// and phase a sample belongs.
 func told(run int64, trial, phase int) int64 {
 	return run*1_000_000 + int64(trial)*1000 + int64(phase) + 1
 }

@@ -39,8 +39,8 @@ func refuse(path string, err error) error {
 }
 
 // explain adds three things to an error of SQLite: the file's name, what the error means for a
-// store, and a remedy. If the store's file is the cause, the result is an [UnusableError]. Other
-// errors are returned unchanged.
+// store, and a remedy. If the store's file is the cause, the result is an [UnusableError]. Errors
+// that are not of SQLite are returned unchanged.
 func (s *Store) explain(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

@@ -264,7 +264,7 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 			whole = false
 		}
 		if a.Status != result.OK {
-			a.Repeated, b.Repeated = false, false // ignores the mark, because it may have been set later, when the run was resumed
+			a.Repeated, b.Repeated = false, false // ignores Repeated, because it may have been set later, when the run was resumed
 		}
 		if !equal(a, b) {
 			return false, false, err

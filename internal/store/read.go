@@ -336,7 +336,7 @@ func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 				Scan(&e.Warnings[0], &e.Warnings[1], &e.Warnings[2])
 		}
 		if err == nil && s.hasAnswers() {
-			// An answer that is too large is refused when the run is loaded.
+			// If an answer is too large, only its length is read here. Loading the run refuses it.
 			err = c.QueryRowContext(ctx, `SELECT max(iif(octet_length(json) > ?2, octet_length(json), json)) FROM answers WHERE run_id = ?1`, id, maxAnswer).Scan(&answer)
 		}
 		e.Trials = number(trials)

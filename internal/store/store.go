@@ -313,9 +313,9 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 // went wrong.
 var errRollback = errors.New("rollback")
 
-// write calls the function "do" in a transaction. If write returns no error, the transaction is durable. Only
-// at the beginning may write wait for other processes, at most until a moment after ctx ends. If it does not
-// have to wait, it writes even if ctx has ended.
+// write calls the function "do" in a transaction. If write returns no error, the transaction is durable. At the
+// beginning, write may wait for other processes, but not longer than a [moment] after ctx has ended. If it does
+// not have to wait, it writes even if ctx has ended.
 func (s *Store) write(ctx context.Context, do work) error {
 	if s.readOnly {
 		return fmt.Errorf("store %s: was opened for reading only", s.path)
@@ -369,7 +369,7 @@ func (s *Store) transaction(ctx context.Context, begin string, do work) error {
 	return s.explain(err)
 }
 
-// momentLonger returns a context that ends a moment after ctx.
+// momentLonger returns a context that ends a [moment] after ctx.
 func momentLonger(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(moment, cancel) })
@@ -379,7 +379,7 @@ func momentLonger(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// begin begins a transaction. It waits for the lock until a moment after ctx has ended.
+// begin begins a transaction. It waits for the lock at most until a [moment] after ctx has ended.
 func (s *Store) begin(ctx context.Context, c *sql.Conn, begin string) error {
 	wait, cancel := momentLonger(ctx)
 	defer cancel()

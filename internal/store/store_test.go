@@ -327,8 +327,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestBaseline checks which run has the name of a baseline: the newest that has ended, that was not
-// interrupted, and that was measured here.
+// TestBaseline checks which run has the name of a baseline: the newest run that has ended, was not
+// interrupted, and was measured into this store.
 func TestBaseline(t *testing.T) {
 	ctx := context.Background()
 	s := mustOpen(t, newPath(t))

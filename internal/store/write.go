@@ -142,9 +142,9 @@ func (s *Store) AddWarning(ctx context.Context, runID int64, w result.Warning) e
 	})
 }
 
-// Finish records when and why a run ended, how many rounds are complete, and the share of
-// stolen time. It returns an error if the store's file no longer has the run, because somebody
-// overwrote or replaced the file.
+// Finish records when and why a run ended, how many rounds are complete, and the share of stolen
+// time (CPU time that the hypervisor gave to other machines). It returns an error if the store's
+// file no longer has the run, because somebody overwrote or replaced the file.
 func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 	fields, values := `'$.ended', ?, '$.rounds', ?, '$.stopped', ?`, []any{run.Ended.Format(time.RFC3339Nano), run.Rounds, run.Stopped}
 	if run.Steal != nil {

@@ -152,7 +152,7 @@ type cell struct {
 
 type cells struct {
 	run         *result.Run
-	share       float64 // share of the significance level that this evaluation of the claims may use
+	share       float64 // part of the significance level that this evaluation of the claims may use: 1 is the whole level
 	list        []cell
 	asPublished bool
 	drivers     []string // drivers in the order of the run

@@ -206,10 +206,11 @@ func (c *cells) tooShort(k key) string {
 // not hold. Any other comparison holds if its interval is within the range, and does not hold if its interval
 // is outside the range.
 //
-// Ratios have further conditions. If 1 is not inside the range, the ratio holds only if the two sides differ
-// significantly. If the interval is outside the range, next to a bound of 1, the ratio is decided only if the
-// two sides differ significantly. If 1 is a bound and the two sides are [alike] without a significant
-// difference, the ratio does not hold.
+// Ratios have further conditions:
+//   - If the range does not reach to both sides of 1, the ratio holds only if its two sides differ significantly.
+//   - If a bound is 1 and the interval is beyond this bound, the ratio is decided only if its two sides differ
+//     significantly.
+//   - If a bound is 1, and the two sides are [alike] without a significant difference, the ratio does not hold.
 //
 // In all other cases the comparison is undecided, and decide writes the reason into Why.
 func decide(c *report.Comparison, count bool) {
@@ -265,8 +266,8 @@ type ruling struct {
 }
 
 // rule evaluates the comparisons of all claims together, because their p-values are corrected together. The
-// parameter "before" has the rulings of an earlier evaluation. A comparison that was decided then keeps its
-// ruling.
+// parameter "before" has the rulings of an earlier evaluation, or nil. Comparisons that the earlier evaluation
+// decided keep their rulings.
 func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	list := make([][]*ruling, len(claims))
 	var fresh []*ruling

@@ -16,8 +16,8 @@ import (
 // rows, and whether some operations failed because of a lock.
 type world func(c *result.Case, phase string) (ms float64, locked bool)
 
-// claimed has, for each study, a function that returns a world. With the argument true, every claim
-// is true in that world; with false, every claim is false.
+// claimed has, for each study, a function that returns made-up figures (a world). With the argument true,
+// every claim is true in that world; with false, every claim is false.
 var claimed = map[string]func(is bool) world{
 	"cgo-or-not": func(is bool) world {
 		return func(c *result.Case, phase string) (float64, bool) {

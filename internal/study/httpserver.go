@@ -151,8 +151,8 @@ func (c *cells) closedLoopTable() *table {
 	return t
 }
 
-// httpTail and httpServerColumns are columns of both tables: the highest latencies of a server, and its
-// errors, CPU time and memory.
+// httpTail and httpServerColumns are columns of both tables of this study: the highest latencies of a
+// server, and its errors, CPU time and memory.
 var (
 	httpTail          = []column{{"p99.9", p999, justMedian}, {"p99.99", p9999, justMedian}}
 	httpServerColumns = []column{{"errors", lockErrors, total}, {"CPU", cpu, justMedian}, {"RSS", rss, justMedian}}

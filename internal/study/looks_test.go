@@ -121,8 +121,8 @@ func TestClearClaimsEndTheRun(t *testing.T) {
 	}
 }
 
-// TestDecidedOnce checks that a comparison that was decided at a look keeps its verdict and figures, with an
-// interval of 99 %. The comparisons that were decided at the end must have intervals of 97 %.
+// TestDecidedOnce checks that a comparison that was decided at a look (during the run) keeps its verdict and
+// figures, with an interval of 99 %. The comparisons that were decided at the end must have intervals of 97 %.
 func TestDecidedOnce(t *testing.T) {
 	run := looking(t, "cgo-or-not", refs("mattn", "modernc"), 20, forever, func(c *result.Case, phase string, round int) int64 {
 		switch {
@@ -196,7 +196,7 @@ func TestTimeGoesToWhatItDecides(t *testing.T) {
 		}
 		return 1e6 + int64(c.ID*round)
 	}
-	const look = 1000 * time.Second // later than the first look, because each trial takes a second
+	const look = 1000 * time.Second // a time limit soon after the first look, because each trial takes a second
 	for limit, want := range map[time.Duration][]string{look: {"writers-sizes"}, 1000 * time.Hour: {"writers-concurrent-mutex", "writers-read-write", "writers-sizes"}} {
 		run := looking(t, "writers", refs("mattn", "modernc"), study.Look+2, limit, near)
 		var got []string

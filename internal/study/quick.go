@@ -28,7 +28,7 @@ const (
 	connectionTakes = time.Millisecond
 )
 
-// The shortest and the longest duration of a phase of fixed duration in the quick form. Only
+// The shortest and the longest time that the quick form gives to a phase of fixed duration. Only
 // phases in which rare events are counted are longer.
 const (
 	shortest = 50 * time.Millisecond
@@ -57,10 +57,10 @@ func Least(cases []*lab.Case, rounds int) time.Duration {
 	return sum
 }
 
-// inTime returns the cases of the quick form, so that they can be measured in time. Phases of fixed
-// duration share the part of [budget] that remains for them. If they would be too short, some
-// drivers are measured with fewer values of parameters: the drivers for which the study has no
-// figures.
+// inTime chooses the cases of the quick form so that, if possible, their first rounds take no longer
+// than [budget]. Phases of fixed duration share the time that is left after processes are started and
+// connections are opened. If these phases would be too short, drivers for which the study has no
+// figures are measured with fewer values of parameters.
 func (p *plan) inTime() ([]*lab.Case, error) {
 	for _, p.fewer = range []bool{false, true} {
 		p.time = 1

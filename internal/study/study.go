@@ -1,7 +1,6 @@
 // Package study defines published benchmarks of SQLite from Go so that they can be measured again.
-// Each benchmark has measurements, which are workloads, the published figures, and claims. A claim
-// is a list of comparisons that a run can decide. The package itself measures nothing and prints
-// nothing.
+// Each benchmark has workloads to measure, its published figures, and its claims. A claim is a list
+// of comparisons that a run can decide. The package itself measures nothing and prints nothing.
 package study
 
 import (

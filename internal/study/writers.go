@@ -112,7 +112,7 @@ func writersSized(sync string, size int64) key {
 
 // writersKey returns the key of the cell that measures a workload with the given value of the setting
 // synchronous and the given number of writers. The key does not say how many idle connections the
-// cell's pool keeps: see pooled.
+// cell's pool keeps. The method "pooled" adds that.
 func writersKey(workload, sync string, writers int64) key {
 	return key{workload: "writers-" + workload, phase: "write", driver: "mattn", nth: map[string]int{duration: -1},
 		settings: map[string]string{"synchronous": sync}}.at("writers", writers)

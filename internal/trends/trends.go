@@ -79,8 +79,8 @@ type Mark struct {
 	Words string `json:"words"`
 }
 
-// Of returns a cell's figure as a series with one point. The parameter "sum" is the summary of the figures of
-// the cell's samples.
+// Of returns the figure of a cell (a driver in a timed phase) as a series with one point. The parameter
+// "sum" is the summary of the figures of the cell's samples.
 func Of(run *result.Run, t *stats.Table, c *stats.Cell, sum stats.Summary, unit, of string) *Trend {
 	p := Point{Run: run.ID, Started: run.Started, Case: c.Case.ID, Figure: Figure{N: sum.N, Median: sum.Median}, Tool: run.Version}
 	if i := sum.Interval; i != nil {
@@ -99,9 +99,9 @@ func (t *Trend) key() string {
 	return fmt.Sprintf("%q %q %q %q %v %q %q %s", t.Workload, t.Phase, t.SHA256, t.Scale, t.Parameters, t.Settings, t.Driver, t.Unit)
 }
 
-// Series joins figures of the same machine and kind to series. The figures must be sorted, the oldest first. It
-// returns the series with the newest runs, at most as many as the parameter "most" says, and the number of
-// series that it leaves out.
+// Series joins figures to series: those that were measured in the same way on the same machine. The figures
+// must be sorted, the oldest first. It returns at most as many series as the parameter "most" says, the ones
+// with the newest runs, and the number of series that it leaves out.
 func Series(figures []Trend, most int) (list []Trend, more int) {
 	byKey := map[string][]*Trend{}
 	for i := range figures {

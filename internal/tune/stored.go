@@ -14,7 +14,7 @@ import (
 )
 
 // keptVersion is the version of the JSON form of [kept].
-//   - 1: losses have no number for the last commit
+//   - 1: there is no number for the loss of only the last commit
 //   - 2: losses are numbered as in [Search.Loss]
 const keptVersion = 2
 

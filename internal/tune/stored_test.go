@@ -84,8 +84,8 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestStoredBefore checks that the losses of an answer of version 1, which has no number for the last
-// commit, keep their meaning.
+// TestStoredBefore checks that the losses of an answer of version 1 keep their meaning. That version has
+// no number for the loss of only the last commit.
 func TestStoredBefore(t *testing.T) {
 	l := newLandscape(5)
 	found, err := l.search()

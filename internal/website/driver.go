@@ -25,7 +25,7 @@ type history struct {
 	series   []trends.Trend // in the order of the page
 	more     int            // number of series that the page leaves out
 	older    map[olderKey][]JSONOlder
-	floor    *JSONFloor // time relative to plain C in the newest run that measured both; nil if no run measured both
+	floor    *JSONFloor // time relative to plain C, in the newest run that measured the driver and plain C; nil if there is none
 	floorIn  *JSONRun
 	floorOf  string // version of the library whose time is in the field "floor"
 }
@@ -121,7 +121,8 @@ func (h *history) add(f *JSONRun, p *JSONFigure) {
 	}
 }
 
-// marked returns the name of the driver, marked if its newest release has harmful defects.
+// marked returns the name of the driver, with [report.HarmMark] if its newest release has defects that
+// can lose or falsify data.
 func (h *history) marked() string {
 	if len(h.releases) == 0 {
 		return h.name
@@ -318,7 +319,7 @@ func (h *history) phaseName(t *trends.Trend) string {
 	return t.Phase + " · " + t.Driver
 }
 
-// changes says where the level of a series changed.
+// changes says from which runs on the times of a series are clearly longer or shorter than before.
 func changes(t *trends.Trend) string {
 	var words []string
 	for _, c := range t.Changes {

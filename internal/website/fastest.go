@@ -38,8 +38,8 @@ func ranked(f *JSONRun) map[string]bool {
 }
 
 // fastest returns the cells in which a run ranked several drivers. The parameter "list" has the newest
-// run first. For each cell, the newest ranking is used. A run that only compares two sides is used only
-// if no other run ranked drivers in the cell.
+// run first. For each cell, the newest ranking is used. A run that only compares two sides (such as two
+// drivers) is used only if no other run ranked drivers in the cell.
 func fastest(list []*JSONRun) (cells []*cell) {
 	seen := map[string]bool{}
 	list = slices.Clone(list)
@@ -167,7 +167,8 @@ func fastestTable(cells []*cell, drivers []*history) document.Document {
 	return document.Document{g, document.Paragraph{Quiet: true, Text: legend}}
 }
 
-// name returns the driver with its version, marked if it has a harmful defect.
+// name returns the driver with its version, and with [report.HarmMark] if it has a defect that can lose
+// or falsify data.
 func (x *JSONFigure) name() string {
 	name := x.Driver
 	if x.Library != "" && !strings.Contains(name, "@") {
@@ -176,7 +177,7 @@ func (x *JSONFigure) name() string {
 	return marked(name, x.Harmful)
 }
 
-// marked marks the name of a driver that has harmful defects.
+// marked adds [report.HarmMark] to the name of a driver, unless the list of its harmful defects is empty.
 func marked(name string, harmful []string) string {
 	if len(harmful) > 0 {
 		name += report.HarmMark

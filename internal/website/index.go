@@ -64,10 +64,10 @@ func explained(d document.Document) document.Document {
 	return d
 }
 
-// newestAnswer returns the newest run that ranked drivers. It prefers runs that do not only compare
-// two sides. If no run ranked drivers, it returns the newest run with figures, because a run
-// without figures is only the answer of a command such as crash. The parameter "list" has the
-// newest run first.
+// newestAnswer returns the newest run that ranked drivers. It returns a run that only compares two
+// sides (such as two drivers) only if there is no other. If no run ranked drivers, it returns the newest
+// run with figures, because a run without figures is only the answer of a command such as crash. The
+// parameter "list" has the newest run first.
 func newestAnswer(list []*JSONRun) *JSONRun {
 	for _, is := range []func(f *JSONRun) bool{
 		func(f *JSONRun) bool { return len(ranked(f)) > 1 && !f.Compares },

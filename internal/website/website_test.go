@@ -152,7 +152,7 @@ func TestTied(t *testing.T) {
 		if x.Case == 2 || x.Case == 5 {
 			x.Proof.SQLiteVersion = "3.46.1" // has a harmful defect in WAL mode
 		}
-		if x.Case < 6 { // as fast as each other
+		if x.Case < 6 { // these drivers are equally fast
 			x.Samples[0].WallNS = 20_000_000 + int64((x.Round*5+x.Case*2)%11)*100_000
 		}
 	}
@@ -273,7 +273,7 @@ func TestOneRunMore(t *testing.T) {
 	if err := s.Begin(t.Context(), measured(3, [2]string{"mattn", "v1.10.0"})); err != nil {
 		t.Fatal(err)
 	}
-	// The run's page and figures, the index, and the driver's page and badge.
+	// Five files change: the run's page and figures, the index, and the driver's page and badge.
 	if w := write(t, s, dir); w.Changed != 5 || w.Removed != 0 {
 		t.Errorf("%+v", w)
 	}

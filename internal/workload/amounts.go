@@ -137,7 +137,7 @@ func (l *resolver) permille(n *yaml.Node) int64 {
 	return int64(p)
 }
 
-// times reads one time with an optional step, or the bounds of random times.
+// times reads the generator "time": one time with an optional step, or the bounds of random times.
 func (l *resolver) times(c *columnInfo, f *fields, n *yaml.Node) {
 	gen, step := &c.Generator, f.get("step")
 	if n.Kind == yaml.SequenceNode {

@@ -14,7 +14,7 @@ const (
 	maxPhases     = 200
 	maxStatements = 1000 // statements of an operation
 	maxParameters = 1000 // parameters of an operation, of a query, or of the workload
-	maxMade       = 1000 // values from which one value is made
+	maxMade       = 1000 // values that are generated to make one value
 	maxExpression = 1000 // bytes of an expression
 )
 

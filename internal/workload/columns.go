@@ -47,8 +47,8 @@ func (l *resolver) readColumn(c *columnInfo, name string) {
 	c.siblings[name] = c
 }
 
-// generator reads how the values of a column are generated. For the generators "ref" and "pick",
-// checkColumn sets the type later. It is the type of the column from which the values are taken.
+// generator reads how the values of a column are generated. The generators "ref" and "pick" take values
+// from another column. For these generators, checkColumn later sets c.Type to the type of that column.
 func (l *resolver) generator(c *columnInfo) {
 	n, gen := c.node, &c.Generator
 	c.Type = driver.Int
@@ -61,7 +61,7 @@ func (l *resolver) generator(c *columnInfo) {
 		gen.Kind = plan.GenNull
 		return
 	}
-	gen.Kind = plan.GenNull // until the kind of generator is known
+	gen.Kind = plan.GenNull // a valid kind, in case this function returns because of a problem
 	f, ok := l.mapping(n, c.full, "{int: [1, 100]}")
 	if !ok {
 		return

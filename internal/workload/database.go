@@ -96,8 +96,9 @@ func (w *Workload) beside(name string) bool {
 // The list "shaping" has the settings that SQLite cannot change in an existing file.
 var shaping = []string{"page_size", "auto_vacuum"}
 
-// Decided returns an error, and the setting's name, if s has a setting that cannot be chosen. If
-// the workload begins with a copy of an existing database, that database determines some settings.
+// Decided checks the settings s for a workload that begins with a copy of an existing database. The
+// database determines some settings, such as page_size. If s has one of them, Decided returns its name
+// and an error.
 func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
 	if w.Database == "" {
 		return "", nil

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// expected reads a phase's bounds on figures, from the node of its key "expect". In a query or http phase,
-// this node also says which results are right. Other code reads that part.
+// expected reads a phase's bounds on figures, such as p99: < 5ms, from the node of its key "expect". In a
+// query or http phase, this node also says which results are right. Other code reads that part.
 func (l *resolver) expected(n *yaml.Node, p *plan.Phase, kind string) {
 	for _, e := range l.limits(n, kind == "query" || kind == "http") {
 		latencies := kind == "mix" || kind == "http" || kind == "replay"

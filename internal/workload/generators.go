@@ -10,7 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// kind reads n, the value of the generator's key, and the options of that kind of generator.
+// kind reads a generator such as {time: 2024-01-01, step: 1m}: the value n of the key that names its kind
+// ("time"), and its options ("step").
 func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	gen := &c.Generator
 	what := c.full + ": " + gen.Kind

@@ -19,8 +19,8 @@ import (
 
 // Limits, in bytes, on the files that a workload consists of.
 const (
-	MaxFile    = 4 << 20  // a YAML file
-	MaxSQLFile = 64 << 20 // a .sql file
+	MaxFile    = 4 << 20  // size of a YAML file
+	MaxSQLFile = 64 << 20 // size of a .sql file
 )
 
 // Option changes how a workload is read.
@@ -70,7 +70,8 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 // readFile reads a workload's file, which may be a shell's pipe. It refuses devices, which may
 // be endless, and named pipes, because reading one waits until a process writes to it.
 func readFile(path string) ([]byte, error) {
-	// A shell's pipe is a link to a name that does not exist.
+	// A shell's pipe, such as /dev/fd/63, is allowed: EvalSymlinks fails for it, because it is a link to a
+	// name that does not exist.
 	if name, err := filepath.EvalSymlinks(path); err == nil {
 		if fi, err := os.Stat(name); err == nil && fi.Mode()&fs.ModeNamedPipe != 0 {
 			return nil, errors.New("it is a named pipe: want a file")

@@ -269,7 +269,7 @@ func (l *resolver) resultCode(n *yaml.Node) (code int, ok bool) {
 	switch {
 	case !ok:
 		instead := "want one of SQLite's, such as SQLITE_CONSTRAINT_UNIQUE or 2067"
-		const prefix = "SQLITE_" // it is removed before a similar name is looked for, because all names begin with it
+		const prefix = "SQLITE_" // all names begin with this text, so it is removed before looking for a similar name
 		var names []string
 		for _, known := range driver.CodeNames() {
 			names = append(names, strings.TrimPrefix(known, prefix))

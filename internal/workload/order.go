@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// unit is a transaction of a recording, with the times from which its position in the order is
-// computed. A statement outside of transactions is a unit by itself.
+// unit is a transaction of a recording. Its times show whether SQLite ran it before or after other
+// transactions. A statement outside of transactions is a unit by itself.
 type unit struct {
 	read  time.Duration // when the first statement other than BEGIN began
 	write time.Duration // when the first write ended; 0 if the unit writes nothing
@@ -47,8 +47,8 @@ func inOrder(units []unit) []int {
 		}
 	}
 	slices.SortStableFunc(writers, func(a, b int) int { return cmp.Compare(units[a].write, units[b].write) })
-	// A writer's changes are visible at the latest when the next writer has ended. The writer's own COMMIT
-	// may have returned later.
+	// A writer's changes are visible at the latest when the next writer has ended, even if the recording
+	// says that the writer's own COMMIT returned later.
 	next := time.Duration(1<<63 - 1)
 	for _, i := range slices.Backward(writers) {
 		next = min(next, units[i].end)

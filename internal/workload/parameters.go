@@ -46,8 +46,8 @@ func (l *resolver) parameters(n *yaml.Node, each *setInfo) *parameterSet {
 	return p
 }
 
-// rowColumn checks a parameter that is a column of the row for which a query is
-// running.
+// rowColumn checks a parameter whose value is a column of the current row. The query runs once for
+// each row of the data set "each".
 func (l *resolver) rowColumn(c *columnInfo, each *setInfo) {
 	c.state = checked
 	src := l.column(c.of, c.Generator.Of, c.full)

@@ -73,8 +73,8 @@ func (l *resolver) phase(n *yaml.Node) {
 	l.infos = append(l.infos, info)
 }
 
-// name reads the name of a phase or operation, which is shown in tables and identifies random
-// streams. The result "ok" is false if the name is missing or bad.
+// name reads the name of a phase or operation. The name is shown in tables, and the random values of
+// parameters depend on it. The result "ok" is false if the name is missing or bad.
 func (l *resolver) name(f *fields, what, example string) (name string, ok bool) {
 	n := l.required(f, "name", "the %s has no name: write name: %s", what, example)
 	if name, ok = l.text(n, "name", "name: "+example); !ok {
@@ -98,7 +98,8 @@ func (l *resolver) dataSetAt(n *yaml.Node, before, name string, also ...string) 
 	return s
 }
 
-// adHoc reports whether a statement is ad hoc. Otherwise it is prepared.
+// adHoc reports whether a statement is ad hoc: each execution passes the SQL text to the library. Other
+// statements are prepared.
 func (l *resolver) adHoc(f *fields) bool {
 	return l.is("ad hoc", f.get("statement"), "statement", "prepared", "ad hoc")
 }
@@ -290,8 +291,9 @@ func (l *resolver) columnType(n *yaml.Node) driver.ColumnType {
 	return t
 }
 
-// returned reads which columns of generated rows make up a result with columns of these types. It
-// returns nil if the data set or a column is unknown, or if the numbers of columns differ.
+// returned reads which columns of generated rows a query must return. The parameter "types" has the
+// types of the query's columns. returned returns nil if the data set or a column is unknown, or if the
+// numbers of columns differ.
 func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Returns, *setInfo) {
 	r := &plan.Returns{}
 	at := n

@@ -45,9 +45,9 @@ func (p Problems) Error() string {
 type reader struct {
 	file     string
 	problems Problems
-	seen     map[Problem]bool // the problems listed so far, without their notes
-	more     *Problem         // the first problem beyond the limit, which is not listed
-	visited  int              // number of visits to nodes; a node that an alias or another case leads to again counts again
+	seen     map[Problem]bool // the problems listed so far, without the texts of the field "note"
+	more     *Problem         // the first problem after maxProblems others; it is not listed
+	visited  int              // number of visited nodes; a node counts again each time an alias or a case leads to it
 	found    int              // number of problems noted; the same problem counts each time it is noted
 	note     string           // text that is appended to the message of each new problem
 	outside  bool             // value of Problem.Outside in problems noted from now on
@@ -127,8 +127,8 @@ func shortened(s string, most int) string {
 // leads to it. Files written for people have fewer nodes.
 const maxVisits = 5_000_000
 
-// visit counts the nodes that are about to be visited. It reports whether the count is still
-// within bounds.
+// visit counts n and its children as visited nodes. It reports whether all visits together are at most
+// maxVisits.
 func (r *reader) visit(n *yaml.Node) bool {
 	if r.visited > maxVisits {
 		return false

@@ -9,10 +9,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// Elements of SQL that matter for reaching files other than the trial's own database. In the names, "outside"
-// means that the elements can reach such files, and "inside" that they cannot.
+// Elements of SQL that can ("outside") or cannot ("inside") reach files other than the trial's database.
 var (
-	// outsideFunctions read, write or load files in libraries that have them.
+	// outsideFunctions are SQL functions that read, write or load files. Not every library has them.
 	outsideFunctions = []string{"load_extension", "readfile", "writefile", "fts3_tokenizer", "fsdir", "zipfile", "lines_read"}
 
 	// outsidePragmas determine where files go, or allow writing a schema that SQLite
@@ -27,8 +26,8 @@ var (
 // line, counted from 0. If there is no such place, the result "what" is "".
 //
 // It only warns the user before the run: workers make SQLite itself refuse ATTACH and VACUUM
-// INTO. If versions of SQLite read different tokens, outside assumes that the statement reaches
-// out.
+// INTO. If versions of SQLite divide the text into different tokens, outside assumes that the
+// statement reaches other files.
 func outside(sql string) (what string, line int) {
 	var statement []sqltext.Token
 	at := 0 // index at which the statement begins
@@ -67,11 +66,12 @@ func outside(sql string) (what string, line int) {
 	return what, strings.Count(sql[:at], "\n")
 }
 
-// longestHead is greater than the number of tokens that decide whether a statement reaches out.
-// The longest such beginning is CREATE VIRTUAL TABLE IF NOT EXISTS main . name USING module.
+// longestHead is how many tokens of a statement are kept to decide whether it reaches other files. It is
+// greater than the longest beginning that decides this: CREATE VIRTUAL TABLE IF NOT EXISTS main . name
+// USING module.
 const longestHead = 16
 
-// statementOutside returns the part of a statement that reaches other files, such as a function, given the
+// statementOutside returns the part of a statement that reaches other files, such as ATTACH, given the
 // statement's first tokens. It returns "" if there is no such part.
 func statementOutside(s []sqltext.Token) string {
 	word := func(i int, word string) bool { return i < len(s) && s[i].Is(word) }

@@ -25,7 +25,7 @@ type recording struct {
 	script  bool // the file is a script or a trace, not a recording of package record
 	sha256  string
 	problem string    // why the file cannot be read, or ""
-	made    *replayed // the recording resolved to a plan; nil: not resolved yet
+	made    *replayed // the recording resolved to a plan; nil until it is resolved
 }
 
 // recording returns the recording in a file. It reads each file only once. If the file cannot be read, the
@@ -86,7 +86,8 @@ func readScript(text string) (*record.Recording, error) {
 		end, _, _ := strings.Cut(rest, "\n")
 		if took, ok := profiled(end); ok {
 			x.Took = took
-			// With both --stmt and --profile, the shell prints a statement before and after it runs.
+			// With both --stmt and --profile, the shell prints a statement before and after it runs, so the
+			// first copy is removed.
 			if last := len(list) - 1; last >= 0 && list[last] == (record.Executed{SQL: x.SQL}) {
 				list = list[:last]
 			}

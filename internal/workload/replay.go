@@ -189,8 +189,8 @@ type replayer struct {
 	replayed                // the parts of the result that are complete so far
 }
 
-// types finds the types that each parameter's values have. A statement is prepared for the
-// types of its parameters; NULL fits any type.
+// types finds the types that each parameter's values have. In the plan, each parameter of a statement
+// has one type. So a NULL gets a type that other values of the parameter have.
 func (r *replayer) types() {
 	for i := range r.rec.Events {
 		e := &r.rec.Events[i]
@@ -252,7 +252,8 @@ func (r *replayer) event(e *record.Event) error {
 	return nil
 }
 
-// deal sets r.dealt.
+// deal sets r.dealt: for each event, the position of its transaction in the order in which SQLite ran the
+// transactions.
 func (r *replayer) deal() {
 	order := inOrder(r.begun)
 	for _, t := range r.plan.Events.Transaction {

@@ -51,7 +51,7 @@ import (
 type Library struct {
 	Driver driver.Driver                              // the side that the engine runs
 	Open   func(path string) (byhand.Database, error) // opens a [byhand.KeyDatabase]; Open is nil if there are no hand-written loops
-	Slow   bool                                       // the benchmark does only a tenth of the work
+	Slow   bool                                       // set if the library is so slow that the benchmark does only a tenth of the work
 }
 
 // settings are the settings of both sides. txlock is not among them: both sides begin a transaction
@@ -112,8 +112,8 @@ func work(n size) *plan.Plan {
 // side has the samples of the driver, or of the hand-written loops, by name of the phase.
 type side map[string]*protocol.Sample
 
-// pair does the work with the engine and with the hand-written loops, on new databases in dir. The
-// phases named in "brief" are not verified in full.
+// pair does the work with the driver (the result "engine") and with the hand-written loops (the
+// result "hand"), on new databases in dir. The phases named in "brief" are not verified in full.
 func (l Library) pair(ctx context.Context, p *plan.Plan, dir string, handFirst bool, brief ...string) (engine, hand side, err error) {
 	byHand := byhand.Program{Info: l.Driver.Info(), Open: l.Open}
 	sides := []struct {

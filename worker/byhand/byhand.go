@@ -7,8 +7,8 @@
 //	sqlite3perf compare bin/mattn-by-hand mattn --workloads simple,complex --scale quick
 //
 // The program is in the directory byhand of the driver's module. It has the loops, and runs the
-// stopwatch around them. The engine does everything outside the timed part. Package addedcost
-// compares such loops with the engine in one process.
+// stopwatch around them. Package worker does everything outside the timed part. Package addedcost
+// compares such loops with the library's driver in one process.
 package byhand
 
 import (

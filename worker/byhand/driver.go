@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Driver returns the program as a driver that the engine can run.
+// Driver returns the program as a driver that package worker can run.
 func (p Program) Driver() worker.Hand { return hand{p} }
 
 type hand struct{ program Program }
@@ -153,11 +153,11 @@ func hashAll(h *plan.Hash, columns []driver.ColumnType) func(*User, *Article, *C
 	}
 }
 
-// mixVerified is how many operations are run to verify a mix, as in the engine.
+// mixVerified is how many operations are run to verify a mix, as in package worker.
 const mixVerified = 1000
 
 // mix runs a mix that has one operation. To verify reads, it runs some of them before the clock
-// starts, as the engine does. It verifies transactions while they are timed, because the
+// starts, as package worker does. It verifies transactions while they are timed, because the
 // program cannot roll them back.
 func mix(d KeyDatabase, gen *plan.Gen, p *plan.Phase, brief bool, s *protocol.Sample, w *worker.Stopwatch) error {
 	o, n := &p.Mix.Operations[0], p.Mix.Count
@@ -189,8 +189,8 @@ func mix(d KeyDatabase, gen *plan.Gen, p *plan.Phase, brief bool, s *protocol.Sa
 	return nil
 }
 
-// rows generates the rows of data sets. The texts of a column share memory, as in the engine, so
-// that the garbage collector does the same work for the program as for the engine.
+// rows generates the rows of data sets. The texts of a column share memory, as in package worker,
+// so that the garbage collector does the same work for both.
 func rows(gen *plan.Gen, p *plan.Plan, sets []string) (*Blog, error) {
 	blog := &Blog{}
 	for _, set := range sets {
@@ -215,7 +215,7 @@ func rows(gen *plan.Gen, p *plan.Plan, sets []string) (*Blog, error) {
 	return blog, nil
 }
 
-// database lets the engine run statements without parameters on a program's connection, outside
+// database lets package worker run statements without parameters on a program's connection, outside
 // the timed part. database is both the pool and its only connection.
 type database struct{ Database }
 
@@ -236,7 +236,7 @@ func (d *database) Begin(context.Context) (driver.Tx, error) { return nil, error
 
 func (d *database) Conn(context.Context) (driver.Conn, error) { return taken{d}, nil }
 
-// taken is the program's only connection while the engine uses it. Its method Close leaves the
+// taken is the program's only connection while package worker uses it. Its method Close leaves the
 // connection open.
 type taken struct{ *database }
 

@@ -41,7 +41,7 @@ const (
 )
 
 // Info has the properties of a driver that are known without opening a database. The adapter and
-// the lab read it from the driver.json in the adapter's directory.
+// sqlite3perf itself read it from the driver.json in the adapter's directory.
 type Info struct {
 	Name      string    `json:"name"`
 	About     string    `json:"about"`

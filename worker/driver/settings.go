@@ -35,7 +35,7 @@ type SettingDef struct {
 	Kind   SettingKind
 	Values []string // the allowed words of an enum; the index of a word is SQLite's number for it
 	Min    int64    // the least allowed number, if the setting is not an enum
-	Tried  []string // canonical values that are worth a try, for a PRAGMA that is not an enum
+	Tried  []string // values to try in tests, in canonical form, for a PRAGMA that is not an enum
 	Pragma bool     // true if PRAGMA Name sets the setting and reads it back; otherwise the setting is set when the database is opened
 	Shown  bool     // set if the setting is not a PRAGMA, but every worker that supports it can show that it took effect
 

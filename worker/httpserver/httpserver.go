@@ -1,6 +1,6 @@
-// Package httpserver answers HTTP requests from a database, like a small web service in Go:
-// with net/http, one prepared statement and the driver's pool. The lab measures this server
-// under load.
+// Package httpserver answers HTTP requests from a database, like a small web service in Go: with
+// net/http, one prepared statement and the driver's pool. Clients in another process put load on
+// this server.
 package httpserver
 
 import (

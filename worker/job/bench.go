@@ -52,7 +52,7 @@ const (
 type reading struct {
 	bench
 	db    driver.DB
-	loose bool // set if columns may hold NULL or values other than integers and texts; if it is not set, such values are errors
+	loose bool // set if columns may hold NULL or values of any type; otherwise such values are errors
 	tell  func(protocol.Progress)
 	begin time.Time
 

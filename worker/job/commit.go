@@ -58,7 +58,7 @@ type committing struct {
 	of       *Database
 	conn     driver.Conn
 	work     *work
-	number   *step // sets the number of the last transaction
+	number   *step // the statement that sets the number of the last transaction
 	prepared []*statement
 	filling  time.Duration // time spent on generating values in the current attempt
 	random   *rand.Rand
@@ -136,7 +136,7 @@ func (k *committing) settle(ctx context.Context) error {
 	return nil
 }
 
-// awaitOthers waits until another process has inserted a row.
+// awaitOthers waits until another process has inserted a row into the table [protocol.OthersTable].
 func (k *committing) awaitOthers(ctx context.Context) error {
 	for {
 		n, err := driver.Number(ctx, k.conn, "SELECT count(*) FROM sqlite_master WHERE name = '"+protocol.OthersTable+"'")

@@ -194,7 +194,8 @@ func (w *work) insert(set *plan.DataSet, rows int) *statement {
 	return w.inserts[key]
 }
 
-// operations returns the first operations of a mix that write.
+// operations returns the first transactions of a mix: one for each execution of an operation that
+// writes.
 func (w *work) operations(phase string, m *plan.Mix) (list []unit) {
 	if !slices.ContainsFunc(m.Operations, writes) {
 		return nil

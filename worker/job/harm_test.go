@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// fakeCluster is a cluster whose faults the test chooses with the fields loses, lags, dies and
-// forgets. A real cluster does not show faults reliably.
+// fakeCluster is a cluster whose faults the test chooses with the fields "loses", "lags", "dies"
+// and "forgets". A real cluster does not show faults reliably.
 type fakeCluster struct {
 	driver.DB // nil, because the job calls only the methods below
 

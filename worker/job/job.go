@@ -1,6 +1,6 @@
-// Package job does the jobs of a worker. The commands generate, bench, pragma, concurrent and
-// paginate have jobs on a user's database. The commands diff, cluster and crash have jobs on a
-// new database.
+// Package job does the jobs of a worker. The jobs of the commands generate, bench, pragma,
+// concurrent and paginate work on a user's database. The jobs of the commands diff, cluster and
+// crash work on a new database.
 package job
 
 import (
@@ -32,7 +32,7 @@ type Database struct {
 	PeakRSS func(children bool) int64
 }
 
-// Error is an error with a code for the lab, as in [protocol.Reason].
+// Error is an error with a code, which becomes the code of a [protocol.Reason].
 type Error struct {
 	Code string
 	Err  error

@@ -1,7 +1,7 @@
 package plan
 
-// Bounds of the numbers in a plan. The lab and the workers check them, to prevent overflows and
-// plans that no machine could finish.
+// Bounds of the numbers in a plan. Both sqlite3perf itself and the workers check them, to prevent
+// overflows and plans that no machine could finish.
 const (
 	MaxCount   = 1 << 40   // greatest number of rows, executions, operations or milliseconds
 	MaxAtOnce  = 1 << 24   // greatest number of rows whose values are made before the clock starts

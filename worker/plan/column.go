@@ -9,7 +9,7 @@ import (
 )
 
 // column makes the values of one generated column or parameter. Each field's comment begins with
-// the kinds of generators that use the field.
+// the kinds of generators that use the field, such as [GenRef].
 type column struct {
 	name string
 	typ  driver.Type
@@ -19,23 +19,23 @@ type column struct {
 	nulls, lengths stream
 
 	linked  linkState
-	sources []*column // format, sha256, coalesce: one column for each name in Of; ref, pick, words: one column
-	per     int64     // ref: how many rows share one row of the source
-	total   uint64    // pick, words: how many rows the source's set has
-	number  *column   // pick: the column with the number of the picked row; nil if the row is drawn at random
-	zipf    *zipf     // zipf, and pick and words with a skew
-	shuffle *shuffle  // shuffle: the permutation
-	weights weights   // choice, int: the weights of the values, if they have any
-	pieces  []Piece   // format: the parsed format
-	json    []int     // format: indexes of the sources that are written as JSON, with null for NULL
+	sources []*column // kind format, sha256, coalesce: one column for each name in Of; ref, pick, words: one column
+	per     int64     // kind ref: how many rows share one row of the source
+	total   uint64    // kind pick, words: how many rows the source's set has
+	number  *column   // kind pick: the column with the number of the picked row; nil if the row is drawn at random
+	zipf    *zipf     // kind zipf, pick, words: draws numbers with a skew; nil if all are equally likely
+	shuffle *shuffle  // kind shuffle: the permutation
+	weights weights   // kind choice, int: the weights of the values, if they have any
+	pieces  []Piece   // kind format: the parsed format
+	json    []int     // kind format: indexes of the sources that are written as JSON, with null for NULL
 
 	// base is the column at the end of a chain of ref and pick, where the values come from.
 	// Without a chain, base is the column itself.
 	base  *column
-	arena []byte        // text, blob: random bytes for large values
-	fixed []byte        // const, repeat, choice, list: the bytes of all values
-	spans []driver.Span // choice, list: the position of each value in the field "fixed"
-	given *given        // list: the values, except for texts and blobs
+	arena []byte        // kind text, blob: random bytes for large values
+	fixed []byte        // kind const, repeat, choice, list: the bytes of all values
+	spans []driver.Span // kind choice, list: the position of each value in the field "fixed"
+	given *given        // kind list: the values, except for texts and blobs
 }
 
 type linkState uint8

@@ -2,9 +2,9 @@ package plan
 
 // Order chooses n operations of a mix at random, by weight. Their numbers are first, first+stride,
 // …. For each of them, Order appends its index in the list "ops" to dst. For operation number k,
-// Order draws a number at row k of the stream with the name of the phase. The number is below the
-// sum of the weights. In the order of the list, each operation owns as many numbers as its weight,
-// and Order chooses the owner of the drawn number.
+// Order draws a random number below the sum of the weights, from row k of the random sequence named
+// after the phase. In the order of the list, each operation owns as many numbers as its weight, and
+// Order chooses the owner of the drawn number.
 func (g *Gen) Order(dst []uint8, phase string, ops []Operation, first, stride int64, n int) []uint8 {
 	total := uint64(0)
 	for i := range ops {

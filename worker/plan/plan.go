@@ -1,6 +1,7 @@
-// Package plan has the form in which the lab sends a workload to a worker: a [Plan], with plain
-// numbers in place of the workload's parameters. It also has the generators that make a plan's
-// values from a seed, and the checksums of results. It opens no database and measures nothing.
+// Package plan has the form in which the lab (sqlite3perf itself) sends a workload to a worker: a
+// [Plan], with plain numbers in place of the workload's parameters. It also has the generators that
+// make a plan's values from a seed, and the checksums of results. It opens no database and measures
+// nothing.
 package plan
 
 import (
@@ -115,10 +116,10 @@ type Generator struct {
 	// NullPermille says how many of 1000 values are NULL, on average. It may be set for any kind.
 	NullPermille int64 `json:"null_permille,omitempty" jsonschema:"maximum=1000"`
 
-	Low  int64   `json:"low,omitempty" jsonschema:"signed"`                   // serial: first value; int, zipf, shuffle: least value; text, blob, hex: least bytes; words: least words; time: start in ms
-	High int64   `json:"high,omitempty" jsonschema:"signed"`                  // int, zipf, shuffle: greatest value; text, blob, hex: most bytes; words: most words; time: random within [Low, High) if High > Low
-	Step int64   `json:"step,omitempty" jsonschema:"signed"`                  // serial, time: added for each row; shuffle: difference of neighboring values
-	Skew float64 `json:"skew,omitempty" jsonschema:"minimum=0.01,maximum=20"` // zipf, pick, words: the exponent s > 0; pick, words: 0 is uniform
+	Low  int64   `json:"low,omitempty" jsonschema:"signed"`                   // kind serial: first value; int, zipf, shuffle: least value; text, blob, hex: least bytes; words: least words; time: start in ms
+	High int64   `json:"high,omitempty" jsonschema:"signed"`                  // kind int, zipf, shuffle: greatest value; text, blob, hex: most bytes; words: most words; time: random within [Low, High) if High > Low
+	Step int64   `json:"step,omitempty" jsonschema:"signed"`                  // kind serial, time: added for each row; shuffle: difference of neighboring values
+	Skew float64 `json:"skew,omitempty" jsonschema:"minimum=0.01,maximum=20"` // kind zipf, pick, words: the exponent s > 0; pick, words: 0 is uniform
 
 	// Every is the number of rows in which a serial grows by Step; 0 and 1 both mean one row.
 	Every int64 `json:"every,omitempty"`
@@ -128,20 +129,20 @@ type Generator struct {
 	// Bounds.
 	Bounds     []int64   `json:"bounds,omitempty" jsonschema:"signed,minItems=1"`
 	RealBounds []float64 `json:"real_bounds,omitempty" jsonschema:"minItems=2"`
-	Weights    []int64   `json:"weights,omitempty" jsonschema:"minItems=1"` // choice, int: relative probability of each value; nil: all are equal
+	Weights    []int64   `json:"weights,omitempty" jsonschema:"minItems=1"` // kind choice, int: relative probability of each value; nil: all are equal
 
-	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh); const of type real: the value
-	RealHigh float64 `json:"real_high,omitempty"` // real: see RealLow
+	RealLow  float64 `json:"real_low,omitempty"`  // kind real: uniform in [RealLow, RealHigh); const of type real: the value
+	RealHigh float64 `json:"real_high,omitempty"` // kind real: see RealLow
 
-	Format string   `json:"format,omitempty"` // format: text with the verbs %d, %s, %v, %x (with widths), %F, %T and %j
-	Of     []string `json:"of,omitempty"`     // format, sha256, coalesce: columns of the same set; ref, pick, words: one "set.column"
-	At     string   `json:"at,omitempty"`     // pick: the column of the same set that has the number of the picked row
-	Hex    bool     `json:"hex,omitempty"`    // sha256: hash the bytes that the hex text encodes
+	Format string   `json:"format,omitempty"` // kind format: text with the verbs %d, %s, %v, %x (with widths), %F, %T and %j
+	Of     []string `json:"of,omitempty"`     // kind format, sha256, coalesce: columns of the same set; ref, pick, words: one "set.column"
+	At     string   `json:"at,omitempty"`     // kind pick: the column of the same set that has the number of the picked row
+	Hex    bool     `json:"hex,omitempty"`    // kind sha256: hash the bytes that the hex text encodes
 
-	Text   string   `json:"text,omitempty"`                           // const of type text: the value; repeat: the repeated text
-	Times  int64    `json:"times,omitempty"`                          // repeat: how many times Text is repeated
-	Int    int64    `json:"int,omitempty" jsonschema:"signed"`        // const of type int, bool or time: the value
-	Choice []string `json:"choice,omitempty" jsonschema:"minItems=1"` // choice: the texts to choose from
+	Text   string   `json:"text,omitempty"`                           // kind const of type text: the value; repeat: the repeated text
+	Times  int64    `json:"times,omitempty"`                          // kind repeat: how many times Text is repeated
+	Int    int64    `json:"int,omitempty" jsonschema:"signed"`        // kind const of type int, bool or time: the value
+	Choice []string `json:"choice,omitempty" jsonschema:"minItems=1"` // kind choice: the texts to choose from
 
 	// List has the values of a list. Each value is null or fits the column's type: a whole number, a
 	// number, a text, or a text of hexadecimal digits for a blob.
@@ -150,7 +151,7 @@ type Generator struct {
 
 // The kinds of generators.
 const (
-	GenSerial = "serial" // Low + Step*i in row i; if Every is above 1, Low + Step*i/Every, rounded down
+	GenSerial = "serial" // the value in row i is Low + Step*i, or Low + Step*i/Every rounded down if Every is above 1
 	GenConst  = "const"
 	GenNull   = "null"
 	GenInt    = "int"
@@ -162,7 +163,7 @@ const (
 	GenRepeat = "repeat"
 	GenBlob   = "blob"
 	GenChoice = "choice"
-	GenList   = "list" // List[i % len(List)] in row i
+	GenList   = "list" // the value in row i is List[i % len(List)]
 	GenHex    = "hex"
 	GenSHA256 = "sha256"
 	GenRef    = "ref"  // the value of a column of the parent set (or of its parent, and so on), in the row in which the generated row is nested

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// gamma is the increment of SplitMix64.
+// gamma is the increment of the pseudorandom number generator SplitMix64.
 const gamma = 0x9e3779b97f4a7c15
 
 // mix is the output function of SplitMix64 (Steele, Lea, Flood: Fast splittable

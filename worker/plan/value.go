@@ -52,7 +52,7 @@ func (c *column) sourceRow(i int64) int64 {
 	}
 }
 
-// drawnRow returns the number of the source's row that draw i picks.
+// drawnRow returns the number of the row that random draw i picks from the source's data set.
 func (c *column) drawnRow(i int64) int64 {
 	if c.zipf != nil {
 		return int64(c.zipf.at(c.stream, i) - 1)
@@ -60,7 +60,8 @@ func (c *column) drawnRow(i int64) int64 {
 	return int64(below(c.draw(i, 0), c.total))
 }
 
-// row returns the number of the row of c.base from which row i takes its value.
+// row returns the number of the row of c.base, the column where the values come from, whose value
+// row i has.
 func (c *column) row(i int64) int64 {
 	for c != c.base {
 		i, c = c.sourceRow(i), c.sources[0]

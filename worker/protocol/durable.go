@@ -26,19 +26,25 @@ const (
 )
 
 // Commit is a job that runs the transactions of a workload one after another, on one connection of
-// a new database. If the database already has tables, the job fails with the code "foreign". First
-// the worker sets up the database: it creates the schema and the table sqlite3perf_commits(number
-// INTEGER NOT NULL), runs the inserts and scripts that come before the first transaction, inserts
-// the number 0 into the table, runs PRAGMA wal_checkpoint (unless the database is on a server), and
-// acknowledges transaction 0. The transactions come from the timed inserts and the timed mixes of
-// the plan, each with one client. They end before the first other phase that changes the database,
-// such as a script or an untimed insert. Operations of a mix with Reads are left out. If there is
-// no transaction, the job fails with the code "unsupported". Transactions are numbered from 1.
-// Transaction n also sets the number in the table to n. After its COMMIT, and before the next
-// transaction begins, the worker acknowledges it with a report of progress that has the stage
-// "commit" and n rows. If an operation ends with one of its Results, or rolls back because a call
-// returned no row, its transaction only sets the number. If the database is on a server, the worker
-// starts the server, and kills it instead of closing the database.
+// a new database. If the database already has tables, the job fails with the code "foreign".
+//
+// First the worker sets up the database: it creates the schema and the table
+// sqlite3perf_commits(number INTEGER NOT NULL), runs the inserts and scripts that come before the
+// first transaction, inserts the number 0 into the table, runs PRAGMA wal_checkpoint (unless the
+// database is on a server), and acknowledges transaction 0.
+//
+// The transactions come from the timed inserts and the timed mixes of the plan, each with one
+// client. They end before the first other phase that changes the database, such as a script or an
+// untimed insert. Operations of a mix with Reads are left out. If there is no transaction, the job
+// fails with the code "unsupported".
+//
+// Transactions are numbered from 1. Transaction n also sets the number in the table to n. After its
+// COMMIT, and before the next transaction begins, the worker acknowledges it with a report of
+// progress that has the stage "commit" and n rows. If an operation ends with one of its Results, or
+// rolls back because a call returned no row, its transaction only sets the number.
+//
+// If the database is on a server, the worker starts the server, and kills it instead of closing the
+// database.
 type Commit struct {
 	Plan         *plan.Plan `json:"plan"`
 	Transactions int        `json:"transactions" jsonschema:"minimum=1,maximum=1000000"` // maximum number of transactions
@@ -113,12 +119,14 @@ func (c *Commit) check() error {
 
 // Judge is a job that opens databases that the job "commit" has left behind, possibly after a
 // fault, and reports the content of each database. The worker opens a database with the request's
-// settings, but with synchronous=off, and reads the values in JudgedState. Then it creates a table
-// with a row, closes the database, opens it again, and reads the row. After an error the job
-// continues with the next database. For the proof in the response "ready", the worker creates a new
-// database beside the request's path, with synchronous as requested, and removes it again. If the
-// database is on a server, the worker starts the server with the files beside the path, and kills
-// it instead of closing the database.
+// settings and reads the values in JudgedState. Then it creates a table with a row, closes the
+// database, opens it again, and reads the row. After an error the job continues with the next
+// database.
+//
+// For the proof in the response "ready", the worker creates a new database beside the request's
+// path, with the request's settings, and removes it again. If the database is on a server, the
+// worker starts the server with the files beside the path, and kills it instead of closing the
+// database.
 type Judge struct {
 	Paths    []string `json:"paths" jsonschema:"minItems=1,maxItems=10000"`
 	Attached bool     `json:"attached,omitempty"` // set if each database has a second database, as in the field Attach of Commit

@@ -396,7 +396,7 @@ type Opened struct {
 // OpenedConn has the values that were read back from a connection.
 type OpenedConn struct {
 	Settings driver.Settings   `json:"settings"`
-	Pragmas  map[string]string `json:"pragmas,omitempty"` // values of the pragmas in Opening.Pragmas, without pragmas that did not return one row of one column
+	Pragmas  map[string]string `json:"pragmas,omitempty"` // values of those pragmas in Opening.Pragmas that returned one row of one column
 }
 
 // maxOpenings is the maximum number of openings in a job.

@@ -1,5 +1,6 @@
-// Package protocol defines the messages between lab and worker. Each message is a JSON object on
-// one line. Messages are described in docs/worker-protocol.md, and their fields in [Schema].
+// Package protocol defines the messages between the lab (the program sqlite3perf) and a worker,
+// which runs one driver. Each message is a JSON object on one line. Messages are described in
+// docs/worker-protocol.md, and their fields in [Schema].
 package protocol
 
 import (
@@ -96,10 +97,10 @@ type Request struct {
 
 	// Repeats asks the worker to execute some queries several times, although the plan executes
 	// them only once. The key is the name of a phase, and the value is the number of executions.
-	// Unless Slices divides the query by rows, the worker waits after every second execution, or
-	// less often if there are more than 50, as between two slices. It may also wait after each
-	// execution. The sample has the means of all executions, rounded down. A worker may ignore
-	// Repeats.
+	// The worker waits after every second execution as between two slices, or less often if there
+	// are more than 50 executions. It may also wait after each execution. It does neither if Slices
+	// divides the query by rows. The sample has the means of all executions, rounded down. A worker
+	// may ignore Repeats.
 	Repeats map[string]int64 `json:"repeats,omitempty"`
 
 	// Environment names environment variables that the worker was started with. The proof must

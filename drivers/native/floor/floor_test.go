@@ -1,6 +1,6 @@
 // Package floor_test compares the driver native, with which reports compare all other drivers, with
 // plain C programs. These programs use the same SQLite amalgamation, compiled with the same flags.
-// The package also compares the command `sqlite3perf generate`, run with native, with such a
+// The package also compares the command `sqlite3perf generate`, run with native, with a plain C
 // program.
 //
 //	go test -bench . ./floor

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The limits for answers of a node. The node may belong to another person, or be stopped.
+// The limits for answers of a node. They exist because the node may belong to another person.
 const (
 	maxAnswer = 1 << 30 // limit in bytes of an answer to statements, or of a backup
 	maxPage   = 1 << 20 // limit in bytes of a page about the node

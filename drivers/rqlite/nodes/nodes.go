@@ -138,7 +138,8 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 			n.args = append(n.args, "-raft-timeout", "50ms", "-raft-election-timeout", "50ms", "-raft-leader-lease-timeout", "50ms")
 		}
 		n.args = append(append(n.args, c.Flags...), n.Dir)
-		// If the directory had data of an earlier cluster, rqlited would join that cluster.
+		// Unless c.Recover is set, the data of an earlier cluster is removed, because rqlited would
+		// join that cluster.
 		if c.Recover {
 			continue
 		}

@@ -193,10 +193,10 @@ func TestBadExecutable(t *testing.T) {
 	}
 }
 
-// takePort is run instead of rqlited. It listens at the API's address, which is among the arguments
-// of this process, and then runs rqlited with the same arguments. That fails, because the port is
-// in use. takePort also creates an empty file at the path taken, unless taken is the constant never.
-// If the file already exists, takePort only replaces this process by rqlited.
+// takePort is run in place of rqlited. It listens at the API's address, which is in os.Args, and
+// then runs the real rqlited with the same arguments. The real rqlited fails, because the port is in
+// use. takePort also creates an empty file at the path taken, unless taken is the constant never. If
+// the file already exists, takePort only replaces this process by the real rqlited.
 func takePort(taken string) int {
 	if _, err := os.Stat(taken); err == nil {
 		// With Exec, rqlited has this process's ID, so it ends when its parent does.
@@ -285,7 +285,7 @@ func TestNodesDieWithTheirProcess(t *testing.T) {
 	if err = errors.Join(err, cmd.Process.Kill()); err != nil || failed != "<nil>" {
 		t.Fatalf("%s, %v", failed, err)
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // returns an error, because the process was killed
 	for stat := fmt.Sprintf("/proc/%d/stat", pid); ; time.Sleep(10 * time.Millisecond) {
 		data, err := os.ReadFile(stat)
 		if err != nil || strings.Contains(string(data), ") Z ") {

@@ -127,7 +127,7 @@ func (r Reader) Want(expression string, words ...string) {
 	}
 }
 
-// Visible lists the texts of the visible elements with a selector.
+// Visible lists the texts of the visible elements that a CSS selector matches.
 func (r Reader) Visible(selector string) []string {
 	r.t.Helper()
 	return Eval[[]string](r, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(e => e.checkVisibility()).map(e => e.innerText.replace(/\s+/g, " ").trim())`, selector))
@@ -141,12 +141,12 @@ func (r Reader) Look(l browser.Look) {
 	}
 }
 
-// Check checks a page in all Looks: it fits the width of the window, cuts no warning on a phone,
-// and breaks no rule of accessibility. The rules of accessibility are checked in all Looks only by
-// long tests, whose names begin with TestSoak. Other tests check them in the first and the last
-// look, which together have both widths and both color schemes. In each look, Check also calls the
-// functions in the parameter "also". At the end, the page must not have logged an error, nor have
-// asked for anything outside its own origin or file. Check leaves the page in the first look.
+// Check checks a page in all Looks. The page must fit the width of the window, cut no warning on a
+// phone, and break no rule of accessibility. Only long tests, whose names begin with TestSoak, check
+// accessibility in all Looks. Other tests check it in the first and the last look, which together
+// have both widths and both color schemes. In each look, Check also calls the functions in the
+// parameter "also". The page must not log an error, or request anything outside its own origin or
+// file. Check leaves the page in the first look.
 func (r Reader) Check(also ...func(at string)) {
 	r.t.Helper()
 	for i, l := range Looks {

@@ -126,7 +126,7 @@ func (d *Disk) Apply(n int, o *trace.Op) error {
 // write changes the content of a file as programs see it.
 func (d *Disk) write(f *file, o *trace.Op) {
 	if len(o.Data) == 0 {
-		return // not even the size changes
+		return // a write of 0 bytes does not even change the size
 	}
 	f.live = written(f.live, o.Offset, o.Data)
 	unit, end := d.model.unit(), o.Offset+int64(len(o.Data))
@@ -328,8 +328,8 @@ func (d *Disk) Differs(dir string) (string, error) {
 	return "", nil
 }
 
-// choice says which of the waiting changes persist. It begins with the changes of names. After them
-// come the changes of each file, in the order of the files' numbers.
+// choice says which of the waiting changes (not synced yet) persist. It begins with the changes of
+// names. After them come the changes of each file, in the order of the files' numbers.
 type choice []bool
 
 // order returns the numbers of the files that have waiting changes, in ascending order.
@@ -371,8 +371,8 @@ func (d *Disk) image(c choice) Image {
 			case p.data == nil:
 				b = resized(b, p.size)
 			default:
-				// If the file was longer and its truncation does not persist, the rest of the unit is
-				// zeros nevertheless, as in the kernel's cache.
+				// The rest of the unit is zeros, as in the kernel's cache. This is so even if the file
+				// was longer before and its truncation does not persist.
 				b = written(b, p.offset, p.data)
 				end, rest := p.offset+int64(len(p.data)), p.offset+d.model.unit()
 				clear(b[end:max(end, min(rest, int64(len(b))))])

@@ -24,7 +24,7 @@ type maker struct {
 	cuts    map[int][]int64 // sizes to which a file was truncated
 	synced  map[int]bool    // true if the last operation on the file's content was a sync
 	names   map[string]int
-	owners  map[string][]int // all files that ever had a name
+	owners  map[string][]int // numbers of the files that ever had a name, by the name
 	before  []string         // the names that existed after each operation on names
 }
 
@@ -81,7 +81,7 @@ func (m *maker) step() {
 	}
 }
 
-// changed keeps the present content of a file's units.
+// changed adds the present content of each unit of a file to the contents that the unit ever had.
 func (m *maker) changed(file int) {
 	m.synced[file] = false
 	for at := int64(0); at < int64(len(m.content[file])); at += m.unit {
@@ -228,9 +228,9 @@ func property(t *testing.T, seed uint64, model Model, faulty bool) {
 }
 
 // FuzzStates checks random traces. Each unit of each state must have a content that it had at some
-// time. Synced files must have the content that programs saw. One state must have all changes and,
-// after a sync of everything, must be the only state. Pages that were lost because a sync failed
-// are exceptions.
+// time. Synced files must have the content that programs saw. One state must have all changes. After
+// a sync of everything, there must be no other state. Pages that were lost because a sync failed are
+// exceptions.
 func FuzzStates(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)

@@ -133,7 +133,7 @@ func TestClosedBeforeStart(t *testing.T) {
 		if err := <-ended; err == nil {
 			t.Errorf("%s first: Run returns no error", first)
 		}
-		r.Close() // does nothing
+		r.Close() // a second call does nothing
 	}
 }
 

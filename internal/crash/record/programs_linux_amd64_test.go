@@ -45,7 +45,7 @@ func must(err error) {
 	}
 }
 
-// mustFail ends the program unless a call fails with an error.
+// mustFail ends the program unless a call failed with the wanted error.
 func mustFail(err error, want unix.Errno) {
 	if err != want { //nolint:errorlint // calls return the error as it is
 		must(fmt.Errorf("the error is %v, want %v", err, want))

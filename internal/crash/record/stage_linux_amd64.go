@@ -70,7 +70,7 @@ func program() []unix.SockFilter {
 	jump(unix.BPF_JSET, unix.PROT_WRITE, 0, 4)
 	argument(3)
 	jump(unix.BPF_JSET, unix.MAP_ANONYMOUS, 2, 0)
-	jump(unix.BPF_JSET, unix.MAP_SHARED, 0, 1) // also set in MAP_SHARED_VALIDATE
+	jump(unix.BPF_JSET, unix.MAP_SHARED, 0, 1) // this bit is also part of MAP_SHARED_VALIDATE
 	finish(unix.SECCOMP_RET_USER_NOTIF)
 	finish(unix.SECCOMP_RET_ALLOW)
 	finish(unix.SECCOMP_RET_ALLOW) // all other calls

@@ -35,7 +35,7 @@ type ExpectedBuild struct {
 // "now". Some builds may already be running. The parameter "busy" has the times at which they end. All
 // times are counted from the beginning.
 func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (end time.Duration) {
-	var places [atOnce]time.Duration // when each place for a build is free
+	var places [atOnce]time.Duration // time at which each of the places for a build is free
 	for i := range places {
 		places[i] = now
 	}

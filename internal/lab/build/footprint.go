@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// FootprintOptions selects the parts of a footprint that take long.
+// FootprintOptions selects the parts of a [result.Footprint] that take long to measure.
 type FootprintOptions struct {
 	Cold    bool     // also time a build with an empty build cache
 	Targets []string // also build for these platforms (GOOS/GOARCH), without a C compiler

@@ -129,8 +129,8 @@ type Need struct {
 	Ready string `json:"ready"`
 }
 
-// Limits for checks made before anything is built. They are long because a machine may be busy. A server or
-// program that needs more time would be too slow in a trial, too.
+// Time limits for checks that are made before anything is built. They are long because a machine may be
+// busy. A server or program that needs more time would be too slow in a trial, too.
 var (
 	statusLimit  = 15 * time.Second // for a server: how long it may take to answer a status request
 	versionLimit = 30 * time.Second // for a program: how long it may take to print its version

@@ -14,8 +14,8 @@ type generator struct {
 	column string // definition of the column in the workload language
 	typ    string // type with which the column is read
 
-	// same is the name of a column that must have the same values as this one. The query's results are
-	// compared with that column. "" means that they are compared with this column.
+	// same is the name of another column that must have the same values. If it is not "", the query's
+	// results are compared with that other column instead of this one.
 	same string
 }
 

@@ -293,8 +293,9 @@ func (t *teller) event(b building) {
 	}
 }
 
-// The method "needs" stores the preparations that the other machine sends. These may name workers that were
-// built on that machine. After storing them, it asks all workers for the features that their workloads need.
+// The method "needs" stores what the other machine sends about the workers of the cases. Some of these
+// workers may have been built on that machine. After that, it asks all workers for the features that their
+// workloads need.
 func (a *Agent) needs(ctx context.Context, list []preparation) ([]preparation, error) {
 	var cases []*lab.Case
 	for _, p := range list {

@@ -197,7 +197,8 @@ func memoryLimit(root fs.FS) *int64 {
 	return least
 }
 
-// memoryCap returns how many bytes of memory this process's control group may use, or nil.
+// memoryCap returns how many bytes of memory this process's control group may use, or nil if it
+// finds no limit.
 func memoryCap() *int64 { return memoryLimit(os.DirFS("/")) }
 
 // onBattery reports whether the machine runs without mains power. It returns nil if Linux

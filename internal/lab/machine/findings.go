@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Limits beyond which a fact is a finding, in addition to the limits of warnings.
-// docs/doctor.md gives the reasons.
+// Limits for the facts of a checkup. A fact beyond its limit becomes a finding. The limits of
+// warnings apply too. docs/doctor.md gives the reasons.
 const (
 	maxPressure    = 0.10      // share of the last 10 s in which a process waited for the CPU or the disk
 	maxMemoryWaits = 0.01      // share of the last 10 s in which a process waited for memory
@@ -55,7 +55,7 @@ func Judge(c *result.Checkup) {
 	}
 }
 
-// findings collects findings.
+// findings is the list to which the methods below add the findings of a checkup.
 type findings []result.Finding
 
 // add adds a finding if the parameter "applies" is true. The finding has no value and no limit.
@@ -79,9 +79,9 @@ func (l *findings) below(code string, f result.Fitness, value *int64, limit floa
 	}
 }
 
-// difference returns the smallest relative difference that is detectable in all phases, and the range of this
-// difference. For each phase, it uses the figures for the greatest number of rounds. Both results are nil if
-// noise was not measured.
+// difference returns the smallest relative difference that is detectable in all phases, and the range in
+// which it probably lies. For each phase, it uses the figures for the greatest number of rounds. Both results
+// are nil if noise was not measured.
 func difference(n *result.Noise) (*float64, *result.Range) {
 	if n == nil {
 		return nil, nil

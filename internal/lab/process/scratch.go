@@ -148,8 +148,8 @@ func (s *Scratch) remove() {
 	}
 }
 
-// marker returns the text of the lock file of dir. The text contains the name of dir and the directories in the
-// parameter "made".
+// marker returns the text of the lock file of dir. The text contains the name of dir and the parent
+// directories that were created for it, which are in the parameter "made".
 func marker(dir string, made []string) string {
 	text := fmt.Sprintf("sqlite3perf: the directory %s is removed by the next run if the process that made this file was Killed\n", filepath.Base(dir))
 	for _, d := range made {

@@ -104,7 +104,7 @@ func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 	file("run-x/a.db", "x") // the name has no number
 	file("run-x.lock", string(ours))
 	file("mine/a.db", "x")
-	file("run-4.lock", "") // killed before it wrote the lock file
+	file("run-4.lock", "") // the process was killed before it wrote the lock file's text
 	file("run-5/a.db", "x")
 	file("run-5.lock", "")
 	file("elsewhere.lock", process.Marker(filepath.Join(parent, "run-6")))

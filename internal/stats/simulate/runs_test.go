@@ -41,7 +41,7 @@ var medians = map[string]float64{
 type settled struct {
 	rounds          float64 // average number of rounds of a case
 	ratios, medians float64 // shares of intervals that contain the true ratio or median
-	usual           float64 // the same as ratios, for intervals of 95 %
+	usual           float64 // share of 95 % intervals that contain the true ratio
 	apart           float64 // share of runs in which two equal drivers differ significantly
 }
 

@@ -120,8 +120,8 @@ var (
 	dateWord      = regexp.MustCompile(`(?i)^(now|auto|ceiling|floor|julianday|localtime|subsec(ond)?|unixepoch|utc|start of (day|month|year)|weekday [0-6]|[-+]?[0-9.]+ (second|minute|hour|day|month|year)s?)$`)
 )
 
-// textNames returns the indexes of tokens in single quotes that are names. SQLite accepts such
-// names where no text can be.
+// textNames returns the indexes of tokens in single quotes that are names. SQLite reads a text in
+// single quotes as a name where a text is not allowed.
 func textNames(list []token) map[int]bool {
 	found := map[int]bool{}
 	var open []bool // for each open parenthesis, whether names follow it
@@ -158,7 +158,7 @@ func arrowBefore(list []token, at int) bool {
 	return at > 0 && list[at].Is("->", "->>")
 }
 
-// namesFollow reports whether the parentheses after a token have names: the columns of a
+// namesFollow reports whether the parentheses after a token contain names: the columns of a
 // table, a key, an index, a foreign key or an INSERT.
 func namesFollow(list []token, at int) bool {
 	if at < 0 {

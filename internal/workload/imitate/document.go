@@ -36,7 +36,7 @@ type member struct {
 	bools   int64
 	arrays  classStats // lengths of arrays, in bytes
 	items   []*member  // the first items of arrays
-	bytes   int64      // for an item of arrays, its total size in bytes
+	bytes   int64      // total size in bytes, if the member is an item of arrays
 	objects objectStats
 }
 
@@ -121,7 +121,7 @@ func (m *member) add(v any, depth int) {
 	// Objects, arrays and null count as missing values of the member's column.
 }
 
-// addItems counts the first items of an array, before the array itself is counted.
+// addItems counts the first items of an array. It must be called before the array itself is counted.
 func (m *member) addItems(list []any, depth int) {
 	for i := len(m.items); i < min(len(list), maxItems); i++ {
 		item := &member{column: &column{}}

@@ -83,7 +83,7 @@ func TestNotNear(t *testing.T) {
 	if len(c.Sizes) != 1 || c.Sizes[0].Name != "jobs_same" || c.Sizes[0].Bytes[0] < 10*c.Sizes[0].Bytes[1] {
 		t.Errorf("%d bytes of %d, explained by %+v", c.Bytes, w.Bytes, c.Sizes)
 	}
-	// Such an index is also listed if it is a small part of the database.
+	// An index that is much smaller is listed even if it is a small part of the database.
 	small := create(t, "small", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
 			CREATE TABLE jobs (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, log TEXT, same TEXT AS (iif(a = b, printf('%.*c', 120, 'x'), '')));

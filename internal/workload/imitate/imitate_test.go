@@ -143,7 +143,7 @@ func private(t *testing.T, path, text string) {
 					}
 				case int64, float64:
 					if x, ok := v.(int64); ok && x >= 0 && x <= rows {
-						continue // a key is not private, because the number of rows is not
+						continue // x may be a key, and keys up to the number of rows are not private
 					}
 					if len(strings.Trim(s, "-0.")) >= 6 && known[strings.Trim(s, "-")] && !found[s] {
 						found[s] = true
@@ -153,7 +153,7 @@ func private(t *testing.T, path, text string) {
 			}
 		})
 	}
-	// Values that occur in the schema.
+	// These values are literals in the database's schema.
 	for _, word := range []string{"shipped", "Lisbon", "31415", "secret"} {
 		if known[word] {
 			t.Errorf("%q of the schema is in the workload", word)
@@ -518,7 +518,7 @@ func TestTexts(t *testing.T) {
 	}
 	db := load(t, w, 7)
 	read(t, db, "SELECT count(*) FROM tickets INDEXED BY tickets_new WHERE "+w.YAML[strings.Index(w.YAML, "WHERE state = ")+6:][:len("state = 'xxx'")], func(v []any) {
-		if n := v[0].(int64); n < 600 || n > 950 { // 2000 rows, and 1000 that are inserted later
+		if n := v[0].(int64); n < 600 || n > 950 { // of 2000 rows that are loaded, and 1000 that are inserted later
 			t.Errorf("%d of 3000 tickets are in the partial index: want about a quarter", n)
 		}
 	})

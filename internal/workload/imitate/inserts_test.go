@@ -59,7 +59,7 @@ func TestFailingInserts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer source.Close()
-	// This also holds without a comparison.
+	// The failing phase is also left out if the imitation is not compared with the database.
 	w, err := imitate.From(t.Context(), source, imitate.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	skew := skewed(parents, repeats)
 	switch {
 	case f.parent == t && more:
-	case f.parent == t: // refers to a row that is inserted earlier
+	case f.parent == t: // the key refers to an earlier row of the same table
 		return at(number, generated{kind: "serial", value: "0", also: []string{"step: 1", "every: 2"}})
 	case c.unique && st.ascends() && !more:
 		return at(number, generated{kind: "serial", value: "0", also: []string{"step: $" + f.parent.set, "every: $" + t.set}})

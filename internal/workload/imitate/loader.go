@@ -85,8 +85,8 @@ func (l *loader) load(ctx context.Context, s *schema) error {
 // further row. Most rows take some microseconds.
 var patience, patiencePerRow = 10 * time.Second, 10 * time.Millisecond
 
-// errEndless says that a statement was stopped because it ran too long. The schema of a
-// database may compute anything.
+// errEndless says that a statement was stopped because it ran too long. For example, a trigger in the
+// schema of a database may run forever.
 var errEndless = errors.New("it takes too long: a trigger, a generated column, a constraint or an index of the database computes for seconds")
 
 // within calls the function "do", which handles the given number of rows. If "do" takes much longer than

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// moment is a time that is stored as text: 2024-05-01, 2024-05-01 12:00:00, with a T,
-// fractions of a second or a time zone.
+// moment is a time that is stored as text, such as 2024-05-01 or 2024-05-01T12:00:00. It may also have
+// fractions of a second and a time zone.
 type moment struct {
 	at       int64  // milliseconds since the Unix epoch, as if the zone were UTC
 	clock    string // " " or "T" if there is a time of day

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// steps returns the first value of a serial and the distance between its values, chosen so that
-// the serial has about the range of the column's values.
+// steps returns the first value of a generator "serial" and the distance between its values. With
+// these, the generator has about the same range as the column's values.
 func (b *builder) steps(c *classStats, t *table) (low, step int64) {
 	bounds := b.anonymousInts([]int64{c.low, c.high})
 	if c.low > -100 && c.low < 100 {

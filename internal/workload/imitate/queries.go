@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Query is a phase of the workload that reads.
+// Query is a reading phase of the workload.
 type Query struct {
 	Phase    string
 	SQL      string // the SQL in the workload
@@ -218,7 +218,7 @@ func (b *builder) match(t *table) *Query {
 	return nil
 }
 
-// equal returns "a.x = :x AND …", and the parameters.
+// equal returns a condition "a.x = :x AND …" for the given columns, and its parameters.
 func (b *builder) equal(t *table, alias string, columns []*column) (string, []arg) {
 	var parts []string
 	var args []arg
@@ -248,7 +248,7 @@ func (t *table) selected(alias string) (expressions, types []string) {
 			types = append(types, "text")
 			continue
 		case strings.Contains(c.declared, "DATE") || strings.Contains(c.declared, "TIME") || strings.Contains(c.declared, "BOOL"):
-			name = "+" + name // hides the declared type, by which libraries would convert values
+			name = "+" + name // the + hides the declared type, by which libraries would convert values
 		}
 		expressions = append(expressions, name)
 		types = append(types, c.typeOf())
@@ -271,8 +271,8 @@ func (c *column) typeOf() string {
 	return name + " or null"
 }
 
-// mixed reports whether a column cannot be a parameter, because its values have several classes
-// and a parameter has one type.
+// mixed reports whether a column cannot be a parameter of a query. A parameter has one type, so the
+// column's values must have exactly one storage class.
 func (c *column) mixed() bool { return len(c.stats.present()) != 1 }
 
 // indexed reports whether SQLite can find rows by the given columns without reading the whole table: either

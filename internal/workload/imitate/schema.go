@@ -129,7 +129,7 @@ type schema struct {
 	analyzed bool
 	encoding string
 	pageSize int64
-	vacuum   int64             // auto_vacuum
+	vacuum   int64             // value of PRAGMA auto_vacuum
 	log      bool              // the database is in WAL mode
 	bytes    int64             // size of the database without free pages
 	free     int64             // size of the free pages

@@ -52,7 +52,7 @@ const most = 4096
 type distinct struct {
 	n       int64
 	counts  map[uint64]int64
-	log     *[4096]uint8 // nil while values are counted one by one, like the field "squares"
+	log     *[4096]uint8 // like the field "squares", nil while values are counted one by one
 	squares *[8192]int64
 }
 
@@ -167,7 +167,7 @@ func equal(n int64, s float64) float64 {
 	return squares / sum / sum
 }
 
-// scramble is the output function of SplitMix64.
+// scramble is the output function of SplitMix64: similar numbers get very different results.
 func scramble(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

@@ -76,7 +76,8 @@ func rowsOn(ctx context.Context, conn *sql.Conn, query string, columns []driver.
 	if len(names) != len(columns) {
 		return nil, fmt.Errorf("its rows have %d columns, and columns lists %d: write a name and a type for each", len(names), len(columns))
 	}
-	// Expressions have no declared type, so the library converts no values.
+	// The + makes each column an expression. An expression has no declared type, so the library converts
+	// no values.
 	given, plain := make([]string, len(columns)), make([]string, len(columns))
 	for i := range columns {
 		given[i] = fmt.Sprintf("c%d", i)

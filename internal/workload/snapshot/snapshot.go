@@ -103,8 +103,8 @@ func files(path string) []fs.FileInfo {
 	return list
 }
 
-// same reports whether the file at a path has not changed between two observations, x and y. If the file
-// existed at neither time, same returns true.
+// same reports whether a file was the same at two times. The parameters x and y have its information at
+// each time, or nil if the file did not exist.
 func same(x, y fs.FileInfo) bool {
 	if x == nil || y == nil {
 		return x == nil && y == nil
@@ -115,7 +115,7 @@ func same(x, y fs.FileInfo) bool {
 // ErrUnreadable says that SQLite cannot read a database.
 var ErrUnreadable = errors.New("SQLite cannot read it")
 
-// unreadable explains an error of SQLite when it read the copy.
+// unreadable explains an error that SQLite returned when it read the copy.
 func unreadable(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	switch {
@@ -127,7 +127,7 @@ func unreadable(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreadable, err)
 }
 
-// remove removes the files of the copy at path, such as its log and its journal.
+// remove removes the copy at path, with its log and its journal.
 func remove(path string) {
 	for _, suffix := range suffixes {
 		os.Remove(path + suffix)

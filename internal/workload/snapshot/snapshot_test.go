@@ -74,8 +74,8 @@ func application(script, path string) error {
 	}
 }
 
-// beside starts the application, and returns when the script has run. The returned function
-// stops the application, and fails the test if the application failed.
+// beside starts a process that runs the function "application", and returns when that has run the
+// script. The returned function stops the process, and fails the test if the process failed.
 func beside(t *testing.T, path, script string) func() {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -329,7 +329,7 @@ func TestBesideWriter(t *testing.T) {
 			t.Parallel()
 			path := made(t, "delete")
 			end := beside(t, path, test.script+"; write") // the application fails if the database is locked
-			said := false                                 // the writer may have to wait for a CPU while a copy is made
+			said := false                                 // whether the writer wrote during a copy; without a free CPU it may not
 			for i := 0; i < 2 || !said && i < 1000; i++ {
 				dir := t.TempDir()
 				s, err := take(t.Context(), path, dir, pause/4)
@@ -373,7 +373,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, want, content string
-		path                string // path to copy, if not the path of a file with the content
+		path                string // path to copy; if it is "", a new file is copied
 		journal             string
 		application         string
 	}{

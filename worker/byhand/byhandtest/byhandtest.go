@@ -1,5 +1,5 @@
-// Package byhandtest tests that a program written by hand does what the engine does with
-// the driver of the same library.
+// Package byhandtest tests that a program written by hand gives the same results as the engine
+// (package worker) with the driver of the same library.
 package byhandtest
 
 import (
@@ -21,8 +21,8 @@ import (
 // drivers/NAME/byhand.
 const plans = "../../../worker/plan/testdata"
 
-// Run runs small versions of the workloads simple and complex with the program and with the engine.
-// It checks that settings, inserted rows, answers and database files are equal.
+// Run runs small versions of the workloads simple and complex with the program and with the engine
+// (package worker). It checks that settings, inserted rows, answers and database files are equal.
 func Run(t *testing.T, p byhand.Program, d driver.Driver) {
 	for _, name := range []string{"simple", "complex"} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func Run(t *testing.T, p byhand.Program, d driver.Driver) {
 	}
 }
 
-// serve runs a trial. It returns the results that must be equal for the program and the engine:
+// serve runs a trial. It returns the results that must be equal for the program and for the driver:
 // the answers without times, and the bytes of the database without the counters of its
 // transactions.
 func serve(t *testing.T, req protocol.Request, run func(io.Reader, io.Writer) error) (answers []string, left []byte) {

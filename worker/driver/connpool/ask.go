@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Asker is a [Conn] with the method of [driver.Asker].
+// Asker is a [Conn] that can run a statement with columns of unknown types, as [driver.Asker] can.
 type Asker interface {
 	Ask(q driver.Question, visit func(row []any) error) (driver.Reply, error)
 }

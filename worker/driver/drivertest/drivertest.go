@@ -64,8 +64,8 @@ func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver
 	return l.Judge(c.Key, c.Test(ctx, d, dir))
 }
 
-// declared returns d.Info() without the limits of the engine. The checks of this package do not
-// test these limits; the checks of the lab's package conformance do.
+// declared returns d.Info() without the limits that concern only the worker. The checks of this
+// package do not test these limits; the checks of the lab's package conformance do.
 func declared(d driver.Driver) driver.Info {
 	i := d.Info()
 	i.Limits = maps.Clone(i.Limits)

@@ -19,7 +19,7 @@ var option = map[string]string{
 	"fts5": "ENABLE_FTS5", "fts4": "ENABLE_FTS4", "rtree": "ENABLE_RTREE", "geopoly": "ENABLE_GEOPOLY", "json": "ENABLE_JSON1",
 	"math": "ENABLE_MATH_FUNCTIONS", "percentile": "ENABLE_PERCENTILE", "soundex": "SOUNDEX", "icu": "ENABLE_ICU",
 	"dbstat": "ENABLE_DBSTAT_VTAB", "sessions": "ENABLE_SESSION", "stat4": "ENABLE_STAT4",
-} // without ENABLE_UPDATE_DELETE_LIMIT, because SQLite's amalgamation ignores that option
+} // the option ENABLE_UPDATE_DELETE_LIMIT is left out, because SQLite's amalgamation ignores it
 
 func featureChecks() []Check {
 	list := make([]Check, len(driver.Features))

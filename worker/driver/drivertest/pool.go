@@ -24,7 +24,7 @@ func poolChecks() []Check {
 	}
 }
 
-// markConn fails if the connection is already marked.
+// markConn is a script that marks a connection. It fails if the connection is already marked.
 const markConn = "CREATE TEMP TABLE mark (id INTEGER)"
 
 // keepsConnections marks each connection of the pool. It checks that the connections still have

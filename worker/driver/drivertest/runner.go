@@ -112,7 +112,7 @@ func (t test) open(over driver.Settings, script string, f func(x *db)) {
 func (t test) use(over driver.Settings, script string) { t.open(over, script, func(*db) {}) }
 
 type db struct {
-	runner // runs on the pool
+	runner // runs statements on the pool
 	pool   driver.DB
 	test   test
 }

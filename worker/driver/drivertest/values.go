@@ -75,7 +75,7 @@ func storeAndLoad(r runner, t driver.Type, stored string, list [][]any) {
 	}
 }
 
-// negativeZero is bound and read, but not stored, because SQLite would store it as 0.
+// negativeZero binds and reads -0. It does not store -0, because SQLite would store it as 0.
 func negativeZero(x *db) {
 	list := [][]any{{math.Copysign(0, -1)}}
 	types := []driver.Type{driver.Real}

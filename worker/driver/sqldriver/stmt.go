@@ -56,7 +56,7 @@ func (sc *scratch) anyColumns(rows *sql.Rows) error {
 	return nil
 }
 
-// converted is like the method "context", for a caller that has no scratch.
+// converted returns the context to pass to the library, for a caller that has no [scratch].
 func (s *stmt) converted(ctx context.Context) context.Context {
 	if !s.converts() {
 		return ctx

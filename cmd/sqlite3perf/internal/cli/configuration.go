@@ -28,7 +28,8 @@ const MaxConfig = 1 << 20
 // Reach says what a flag's value can affect apart from the figures of a run.
 type Reach string
 
-// The values of Reach. The configuration file in the working directory can set only harmless flags.
+// The values of Reach. The configuration file in the working directory can set only harmless flags,
+// because it may be somebody else's.
 const (
 	Harmless   Reach = ""
 	Executes   Reach = "runs code that it names"
@@ -39,14 +40,14 @@ const (
 	Reveals    Reach = "keeps values of a database"
 )
 
-// reachKey is the annotation in which a flag stores its reach.
+// reachKey is the annotation in which a flag stores its [Reach].
 const reachKey = "sqlite3perf_reach"
 
-// Reaching sets the reach of flags. It is called where the flags are declared. The reach applies to the
+// Reaching sets the [Reach] of flags. It is called where the flags are declared. The value applies to the
 // flags with these names in all commands.
 func Reaching(f *pflag.FlagSet, r Reach, names ...string) { annotate(f, reachKey, string(r), names) }
 
-// ReachOf returns the reach of the flags with the given name.
+// ReachOf returns the [Reach] of the flags with the given name, in all commands.
 func ReachOf(root *cobra.Command, name string) (r Reach) {
 	for _, c := range Subcommands(root) {
 		if f := c.Flags().Lookup(name); f != nil && f.Annotations[reachKey] != nil {
@@ -166,11 +167,11 @@ type configFile struct {
 	used    []string               // names of the flags that were set from this file
 }
 
-// configEntry is the value of one flag. A flag that takes a list has several values.
+// configEntry is the value of one flag. A flag that takes a list can have several values.
 type configEntry struct {
 	line   int
 	values []string
-	list   bool // values is written as a list
+	list   bool // the file has the values as a list
 }
 
 // readConfig reads a configuration file. It returns nil if the file does not exist.

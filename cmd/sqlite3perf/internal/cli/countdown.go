@@ -51,8 +51,8 @@ type countdown struct {
 	started  map[string]time.Time  // when the build of each worker began
 	at       time.Time             // when the last worker was built; before that, when the countdown began
 	expected time.Duration         // how long the workers built so far were expected to take
-	took     time.Duration         // how long they took
-	shown    float64               // the greatest part of the time, from 0 to 1, that was shown as over
+	took     time.Duration         // how long the workers built so far really took
+	shown    float64               // the greatest share of the time, from 0 to 1, that was shown as elapsed
 }
 
 func newCountdown(a Await, now time.Time) *countdown {

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestCountdown checks what the bar says about the time until an answer: from the first second, corrected by
-// every worker that is built, and honest when everything takes longer than estimated.
+// TestCountdown checks the time until an answer, which the bar shows. It must be there from the first second, be
+// corrected whenever a worker is built, and admit that everything takes longer than estimated.
 func TestCountdown(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -32,7 +32,7 @@ func TestCountdown(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	p.Await(func() *Await { return &await })
-	p.endTicks() // the test ticks
+	p.endTicks() // instead of a timer, the test calls tick
 	p.endTicks = func() {}
 	var got []string
 	share := regexp.MustCompile(`\s+\d+$`)
@@ -99,7 +99,7 @@ func TestCountdownOfUnknown(t *testing.T) {
 	}
 }
 
-// TestPace checks that one undisturbed measurement is enough, and that a busy machine does not make estimates absurd.
+// TestPace checks that Pace uses the fastest of its measurements, and is never above its limit.
 func TestPace(t *testing.T) {
 	for want, times := range map[float64][]time.Duration{
 		2: {900 * time.Millisecond, 20 * time.Millisecond, time.Second, time.Second, time.Second},
@@ -115,9 +115,10 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestCountdownCorrectsItself checks how a worker that is built changes the estimate of another, and that the
-// share of the time that is over never goes down. Both were expected to take 60 s. If Go's build cache has
-// something, a short build says nothing about the next, whose C code may never have been compiled.
+// TestCountdownCorrectsItself builds two workers that are expected to take 60 s each. The time of the first
+// build must change the estimate for the second. If Go's build cache is not empty, a short first build must not
+// change it, because the C code of the second may never have been compiled. The share of the time that is over
+// must never go down.
 func TestCountdownCorrectsItself(t *testing.T) {
 	began := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	for _, tc := range []struct {

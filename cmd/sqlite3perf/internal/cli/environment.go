@@ -32,7 +32,7 @@ import (
 type Environment struct {
 	Stdout, Stderr io.Writer
 
-	// RawOut and RawErr are the same streams without the filter that makes text printable. They are
+	// RawOut and RawErr are Stdout and Stderr without the filter that makes text printable. They are
 	// for text that is already printable or moves the cursor.
 	RawOut, RawErr io.Writer
 
@@ -40,7 +40,7 @@ type Environment struct {
 	// stream is not a terminal.
 	StdoutWidth, StderrWidth int
 
-	StdoutHeight int  // height of standard output's terminal in lines, or 0
+	StdoutHeight int  // height of standard output's terminal in lines; 0 if there is none, or if unknown
 	ascii        bool // the terminal of standard output shows only ASCII
 
 	Now func() time.Time
@@ -74,16 +74,17 @@ func ProcessEnvironment() *Environment {
 	}
 }
 
-// usualCalibration is what [machine.Calibrate] returns on the machine on which typical times were measured.
+// usualCalibration is what [machine.Calibrate] returns on the machine on which the typical times of builds
+// and trials were measured.
 const usualCalibration = 10 * time.Millisecond
 
 // slowest is the greatest value of [Environment.Pace]. A machine that seems even slower is probably
 // only busy for a moment.
 const slowest = 4
 
-// Pace returns how long work takes on this machine, as a multiple of the time on the machine on which
-// typical times were measured. It uses the fastest of a few measurements, because other processes may
-// disturb a measurement.
+// Pace returns how long work takes on this machine, as a multiple of the time on the machine on which the
+// typical times of builds and trials were measured. It uses the fastest of a few measurements, because
+// other processes may disturb a measurement.
 func (env *Environment) Pace() float64 {
 	calibrate := env.Calibrate
 	if calibrate == nil {
@@ -96,7 +97,7 @@ func (env *Environment) Pace() float64 {
 	return min(fastest.Seconds()/usualCalibration.Seconds(), slowest)
 }
 
-// Printing returns a copy of the environment whose output is made printable.
+// Printing returns a copy of the environment whose output is made printable by [document.Printable].
 func (env *Environment) Printing() *Environment {
 	own := *env
 	own.RawOut, own.RawErr = env.Stdout, env.Stderr
@@ -277,8 +278,8 @@ func IsWorkload(arg string) bool {
 	return slices.Contains(workload.Builtins(), arg) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
 }
 
-// kindOfArgument returns the flag of the command run that takes the argument: "workloads" for a
-// workload, "drivers" for a driver, or "" for anything else.
+// kindOfArgument returns the name of the flag of `sqlite3perf run` that takes the argument: "workloads"
+// for a workload, "drivers" for a driver, or "" for anything else.
 func kindOfArgument(cmd *cobra.Command, arg string) string {
 	if IsWorkload(arg) {
 		return "workloads"

@@ -23,7 +23,7 @@ func (f files) Set(file string) error {
 	return nil
 }
 
-// Each returns the options for each output: standard output or the file, and then the files of further -o.
+// Each returns the options for each output: first standard output or o.File, then the files in o.More.
 func (o *OutputOptions) Each() []OutputOptions {
 	first := *o
 	first.More = nil
@@ -36,7 +36,7 @@ func (o *OutputOptions) Each() []OutputOptions {
 	return list
 }
 
-// checkMore checks the files of further -o, whose extensions decide their formats.
+// checkMore checks the files in o.More. Their extensions decide their formats.
 func (o *OutputOptions) checkMore() error {
 	list := o.Each()
 	for i, next := range list[1:] {
@@ -59,7 +59,7 @@ func (o *OutputOptions) checkMore() error {
 	return nil
 }
 
-// OnlyOne returns an error if there are several -o. The parameter "what" says why there can be only one.
+// OnlyOne returns an error if the user typed several -o. The parameter "what" says why only one is possible.
 func (o *OutputOptions) OnlyOne(what string) error {
 	if len(o.More) > 0 {
 		return Usagef("-o %s: %s: give one -o", o.More[0], what)

@@ -25,7 +25,7 @@ import (
 type OutputOptions struct {
 	Format  string
 	File    string   // "" for standard output
-	More    []string // the files of further -o, each in the format of its extension
+	More    []string // files of every -o after the first, each in the format of its extension
 	noColor bool
 	Full    bool               // print everything, even on a terminal
 	Flag    string             // the flag that names the file, with its value; "" for -o
@@ -74,7 +74,7 @@ func (o *OutputOptions) Check() error {
 	return o.CheckFormat()
 }
 
-// CheckPlace returns an error if the file cannot be written or is a database. It is a usage error,
+// CheckPlace returns an error if the file cannot be written or is a database. The error is a [UsageError],
 // because nothing has been done yet.
 func (o *OutputOptions) CheckPlace() error {
 	if o.File == "" {
@@ -101,7 +101,7 @@ func (o *OutputOptions) CheckPlace() error {
 // CheckFormat chooses the format. If the user typed --format, it is this format. Otherwise the file's
 // extension decides. A format from the environment or a configuration file is used for standard output
 // and for files without an extension. CheckFormat returns an error if the format is not known. It also
-// checks the files of further -o.
+// checks the files in o.More.
 func (o *OutputOptions) CheckFormat() error {
 	if err := o.chooseFormat(); err != nil {
 		return err
@@ -236,8 +236,8 @@ func screenLines(height int) int {
 const ScaleHint = "--scale"
 
 // Print calls the function "write" to print results to the file of the options or to standard
-// output. It also prints them to the files of further -o, even if one fails. The parameter "again"
-// is the command that prints the same results once more, for error messages.
+// output. It also prints them to the files in o.More, even if writing one of them fails. The parameter
+// "again" is the command that prints the same results once more, for error messages.
 func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, document.Options) error, again string) error {
 	var failures []error
 	for _, to := range o.Each() {

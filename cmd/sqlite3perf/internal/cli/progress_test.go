@@ -88,8 +88,8 @@ func TestProgressOfManyRounds(t *testing.T) {
 	}
 }
 
-// TestProgressOfLeastRounds checks that a run without a fixed number of rounds says how many it has at least,
-// because there is no answer before, and that a long message ends its lines between words.
+// TestProgressOfLeastRounds checks the progress of a run without a fixed number of rounds. It must name the least
+// number of rounds, because there is no answer before. A long message must be broken between words.
 func TestProgressOfLeastRounds(t *testing.T) {
 	for width, wants := range map[int][]string{
 		120: {"round 5 of at least 6, trial 70 of 80, about 3m45s left ", "round 7, trial 70 of 80", "eight ch\neight ch"},
@@ -136,7 +136,7 @@ computing what large must return: 9000000000 of 10000000000 rows
 func TestProgressOfMerge(t *testing.T) {
 	for _, x := range []struct {
 		width int
-		step  time.Duration // between two runs
+		step  time.Duration // time between two runs
 		want  []string
 	}{
 		{0, time.Second, []string{"merged 3 of 10 runs of pi.db\n", "merged 8 of 10 runs of pi.db\n"}},
@@ -163,8 +163,8 @@ func TestProgressOfMerge(t *testing.T) {
 	}
 }
 
-// TestProgressFitsTheTerminal checks that no line is wider than the terminal. A wider line would
-// remain when the next one is drawn.
+// TestProgressFitsTheTerminal checks that no line is wider than the terminal. A part of a wider line
+// would remain when the next line is drawn.
 func TestProgressFitsTheTerminal(t *testing.T) {
 	escapes := regexp.MustCompile(`\x1b\[\d*[A-Z]`)
 	for _, width := range []int{20, 40, 60, 80, 100} {
@@ -183,8 +183,8 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 }
 
 // TestProgressOfRace checks the messages before a run that leaves out slower cases on the way, and
-// before a run whose cases may all be settled (precise enough) early. The first must not mention
-// settling.
+// before a run whose cases may all be settled (precise enough) early. The first message must not
+// mention settling.
 func TestProgressOfRace(t *testing.T) {
 	var out bytes.Buffer
 	p := NewProgress(&Environment{Stderr: &out, Now: time.Now}, false)

@@ -70,8 +70,8 @@ Two of these commands may use one file at the same time:
 	return cmd
 }
 
-// settings adds the settings of the other flags to s, which already has the settings in --db. It returns
-// an error if a flag and --db give the same setting different values.
+// settings adds the settings of --txlock, --pool and -m to s, which already has the settings in --db. It
+// returns an error if a flag and --db give the same setting different values.
 func (o *concurrentOptions) settings(s driver.Settings) error {
 	set := func(flag, name, value string) error {
 		v, err := driver.ParseSetting(name, value)

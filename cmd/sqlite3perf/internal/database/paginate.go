@@ -67,7 +67,7 @@ func paginate(ctx context.Context, env *cli.Environment, o *databaseOptions, p *
 	return err
 }
 
-// depth summarizes the times to read the pages at one depth.
+// depth summarizes the times to read the page that follows a given number of rows.
 type depth struct {
 	rows                  int64
 	offset, keyset, ratio stats.Summary // offset and keyset in seconds; ratio is their quotient

@@ -60,6 +60,8 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
 					err = q.mismatch(c.rows - before)
 				}
+			} else if op.simple {
+				early, err = c.transaction(ctx, op, op.row)
 			} else if op.TimeoutMS > 0 {
 				early, err = c.limited(ctx, op, op.row)
 			} else {
@@ -268,14 +270,14 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	return last != nil, nil
 }
 
-// calls runs an operation's statements, within tx unless tx is nil. If a statement ended the
-// operation early because it returned no rows, calls returns that statement.
+// calls runs an operation's statements with row r of their parameters, within tx unless tx is nil.
+// If a statement ended the operation early because it returned no rows, calls returns that
+// statement.
 func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (last *mixCall, err error) {
 	for i := range op.calls {
 		call := &op.calls[i]
 		stmt := call.stmt
-		if tx != nil && !call.Another {
-			var err error
+		if tx != nil && !call.another {
 			if stmt, err = tx.Stmt(ctx, stmt); err != nil {
 				return nil, err
 			}
@@ -284,7 +286,11 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (
 		if call.exclusive {
 			c.lock()
 		}
-		err := c.call(ctx, call, stmt, r)
+		if !call.reads {
+			err = stmt.Exec(ctx, call.batch, r, r+1)
+		} else if err = stmt.Query(ctx, call.batch, r, c.count); err == nil {
+			err = call.check(c.rows - before)
+		}
 		if call.exclusive {
 			c.mutex.Unlock()
 		}
@@ -296,20 +302,6 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (
 		}
 	}
 	return nil, nil
-}
-
-// call runs one statement with row r of its parameters. The parameter "stmt" is call.stmt, or the
-// statement that [driver.Tx] returns for call.stmt if a transaction is open.
-func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r int) error {
-	if !call.reads {
-		return stmt.Exec(ctx, call.batch, r, r+1)
-	}
-	before := c.rows
-	err := stmt.Query(ctx, call.batch, r, c.count)
-	if err == nil {
-		err = call.check(c.rows - before)
-	}
-	return err
 }
 
 // check returns an error unless the number of rows is the expected one. 0 rows are also correct

@@ -56,8 +56,15 @@ func dial(path string, s driver.Settings, number int) (*conn, error) {
 type conn struct {
 	number int
 	c      *C.native_conn
-	run    []*stmt // statements that the method Run has executed; there are only a few
-	kept   []*stmt // statements that stay prepared until Close: the statements of Run, and pooled statements
+	run    []frequent // statements that the method Run has executed; there are only a few
+	kept   []*stmt    // statements that stay prepared until Close: the statements of Run, and pooled statements
+}
+
+// frequent is a statement without parameters. It is executed with less code than a [stmt], because
+// a transaction takes little more time than this code.
+type frequent struct {
+	sql    string
+	handle C.native_handle
 }
 
 // err returns the error for the result code of the connection's last call.
@@ -96,17 +103,20 @@ func (c *conn) Script(sql string) error {
 }
 
 func (c *conn) Run(sql string) error {
-	for _, s := range c.run {
-		if s.st.SQL == sql {
-			return s.Exec(nil, 0, 0)
+	for i := range c.run {
+		if r := &c.run[i]; r.sql == sql {
+			return c.err(C.native_exec(r.handle))
 		}
 	}
 	s, err := prepare(c, driver.Statement{SQL: sql})
 	if err != nil {
 		return err
 	}
-	c.run, c.kept = append(c.run, s), append(c.kept, s)
-	return s.Exec(nil, 0, 0)
+	if err := s.in.set(nil, 0, 0); err != nil {
+		return err
+	}
+	c.run, c.kept = append(c.run, frequent{sql, s.handle()}), append(c.kept, s)
+	return c.Run(sql)
 }
 
 func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {

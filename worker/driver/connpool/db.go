@@ -99,21 +99,24 @@ type session struct {
 func (s *session) guard(ctx context.Context) error {
 	done := ctx.Done()
 	if done == s.done {
+		if done == nil {
+			return nil // such a context has no end
+		}
 		return ctx.Err()
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.unguard()
+	if s.release != nil {
+		s.unguard()
+	}
 	s.release, s.done = s.Guard(ctx), done
 	return nil
 }
 
 func (s *session) unguard() {
-	if s.release != nil {
-		s.release()
-		s.release, s.done = nil, nil
-	}
+	s.release()
+	s.release, s.done = nil, nil
 }
 
 func (s *session) script(sql string) error {
@@ -147,7 +150,9 @@ func (d *db) take(ctx context.Context) (*session, error) {
 }
 
 func (d *db) put(s *session) {
-	s.unguard()
+	if s.release != nil {
+		s.unguard()
+	}
 	d.pool.Put(s.Conn)
 }
 
@@ -180,25 +185,11 @@ func (d *db) Begin(ctx context.Context) (driver.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := d.start(ctx, s, true)
-	if err != nil {
+	if err := s.Run(d.begin); err != nil {
 		d.put(s)
 		return nil, err
 	}
-	return t, nil
-}
-
-// start begins a transaction on s. If the parameter "owned" is true, s returns to the pool when the
-// transaction ends.
-func (d *db) start(ctx context.Context, s *session, owned bool) (driver.Tx, error) {
-	err := s.guard(ctx)
-	if err == nil {
-		err = s.Run(d.begin)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &tx{db: d, on: s, owned: owned}, nil
+	return &tx{db: d, on: s, owned: true}, nil
 }
 
 func (d *db) Conn(ctx context.Context) (driver.Conn, error) {
@@ -243,7 +234,15 @@ func (c *conn) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, e
 	return &stmt{inner, c.on}, nil
 }
 
-func (c *conn) Begin(ctx context.Context) (driver.Tx, error) { return c.db.start(ctx, c.on, false) }
+func (c *conn) Begin(ctx context.Context) (driver.Tx, error) {
+	if err := c.on.guard(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.on.Run(c.db.begin); err != nil {
+		return nil, err
+	}
+	return &tx{db: c.db, on: c.on}, nil
+}
 
 func (c *conn) Close() error {
 	if c.closed {
@@ -299,11 +298,15 @@ type pooledStmt struct {
 }
 
 // find returns the statement prepared on the connection c. It prepares the statement if c runs it
-// for the first time.
+// for the first time. The preparation is a function of its own, so that find is inlined.
 func (s *pooledStmt) find(c *session) (*stmt, error) {
 	if st := s.on[c.number]; st != nil {
 		return st, nil
 	}
+	return s.prepare(c)
+}
+
+func (s *pooledStmt) prepare(c *session) (*stmt, error) {
 	inner, err := c.Prepare(s.st, true)
 	if err != nil {
 		return nil, err

@@ -102,19 +102,25 @@ func (c *conn) Script(sql string) error { return wrap(c.Exec(sql)) }
 
 // Run begins and ends transactions by the library's own calls, as its users do.
 func (c *conn) Run(sql string) error {
+	var err error
 	switch sql {
 	case "BEGIN", "BEGIN DEFERRED":
-		return wrap(c.Begin())
+		err = c.Begin()
 	case "BEGIN IMMEDIATE":
-		return wrap(c.BeginImmediate())
+		err = c.BeginImmediate()
 	case "BEGIN EXCLUSIVE":
-		return wrap(c.BeginExclusive())
+		err = c.BeginExclusive()
 	case "COMMIT":
-		return wrap(c.Commit())
+		err = c.Commit()
 	case "ROLLBACK":
-		return wrap(c.Rollback())
+		err = c.Rollback()
+	default:
+		err = c.Exec(sql)
 	}
-	return wrap(c.Exec(sql))
+	if err != nil {
+		return wrap(err)
+	}
+	return nil
 }
 
 func (c *conn) LimitAttached(most int) (before int, err error) {

@@ -45,23 +45,29 @@ func (s *stmt) checkColumns(n int) error {
 }
 
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
-	exec := s.execAdHoc
-	if s.held != nil {
-		exec = s.held.Exec // Exec binds the parameters, steps to the end and resets the statement
-	}
 	if b == nil {
-		return wrap(exec())
+		return wrap(s.exec())
 	}
 	for r := lo; r < hi; r += b.PerExec {
-		s.args = b.Append(s.args[:0], r, r+b.PerExec)
-		if err := exec(s.args...); err != nil {
+		if key, ok := b.Key(r); ok && b.PerExec == 1 {
+			s.args = append(s.args[:0], key)
+		} else {
+			s.args = b.Append(s.args[:0], r, r+b.PerExec)
+		}
+		if err := s.exec(s.args...); err != nil {
 			return wrap(err)
 		}
 	}
 	return nil
 }
 
-func (s *stmt) execAdHoc(args ...any) error { return s.conn.Exec(s.st.SQL, args...) }
+// exec binds the parameters, steps to the end and resets the statement.
+func (s *stmt) exec(args ...any) error {
+	if s.held == nil {
+		return s.conn.Exec(s.st.SQL, args...)
+	}
+	return s.held.Exec(args...)
+}
 
 func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
 	q := s.held

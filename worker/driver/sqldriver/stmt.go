@@ -28,7 +28,8 @@ type stmt struct {
 // shape has the fields that all executions of a statement share.
 type shape struct {
 	contract.Statement
-	scratch sync.Pool // values of type *scratch, one for each goroutine that executes the statement at the moment
+	scratch sync.Pool       // values of type *scratch, one for each goroutine that executes the statement at the moment
+	endless context.Context // what is passed to the library in place of a context that cannot end
 }
 
 // scratch has the memory that one execution fills.
@@ -37,8 +38,8 @@ type scratch struct {
 	row  contract.Row
 	dest []any // pointers into row
 
-	done <-chan struct{} // Done channel of the context from which the field "ctx" was made
-	ctx  context.Context // nil before the first execution
+	done <-chan struct{} // Done channel of the context from which the field "ctx" was made; nil if no context that can end was converted yet
+	ctx  context.Context
 }
 
 // anyColumns makes sc.row and sc.dest as long as the rows of a result whose columns are not
@@ -61,6 +62,9 @@ func (s *stmt) converted(ctx context.Context) context.Context {
 	if !s.converts() {
 		return ctx
 	}
+	if ctx.Done() == nil {
+		return s.endless
+	}
 	sc := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(sc)
 	return s.context(ctx, sc)
@@ -75,7 +79,11 @@ func (s *stmt) context(ctx context.Context, sc *scratch) context.Context {
 	if !s.converts() {
 		return ctx
 	}
-	if done := ctx.Done(); sc.ctx == nil || done != sc.done {
+	done := ctx.Done()
+	if done == nil {
+		return s.endless
+	}
+	if done != sc.done {
 		sc.done = done
 		if s.prepared != nil {
 			sc.ctx = s.lib.prepared(ctx)
@@ -87,7 +95,10 @@ func (s *stmt) context(ctx context.Context, sc *scratch) context.Context {
 }
 
 func newStmt(lib *Library, st contract.Statement) *stmt {
-	s := &stmt{lib: lib, shape: &shape{Statement: st}}
+	s := &stmt{lib: lib, shape: &shape{Statement: st, endless: context.Background()}}
+	if lib.Prepared != nil && !st.AdHoc {
+		s.endless = lib.Prepared(s.endless)
+	}
 	s.scratch.New = func() any {
 		row := make(contract.Row, len(st.Columns))
 		dest := make([]any, len(row))

@@ -87,8 +87,8 @@ type conn struct {
 	skipped string // last SQL that the library refused to run directly, so that database/sql prepares it
 	line    []byte
 
-	beginning bool   // set if the current statement begins a transaction
-	savepoint string // savepoint that began the transaction, or ""
+	beginning  bool // set if the current statement begins a transaction
+	savepoints savepoints
 }
 
 func (r *Recorder) wrap(c driver.Conn) driver.Conn {
@@ -184,7 +184,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	if err != nil {
 		return nil, err
 	}
-	c.tx = number
+	c.tx, c.savepoints = number, savepoints{""}
 	return &tx{t, c, number}, nil
 }
 
@@ -247,7 +247,7 @@ func (t *tx) end(do Action, end func() error) error {
 	at := t.conn.rec.now()
 	err := end()
 	t.conn.record(event{at: at, tx: t.number, do: do}, nil, err)
-	t.conn.tx = 0
+	t.conn.tx, t.conn.savepoints = 0, nil
 	return err
 }
 
@@ -370,7 +370,7 @@ func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner dr
 // transaction, before returns a new number.
 func (c *conn) before(s statement) int64 {
 	if c.tx == 0 && (s.control == controlBegin || s.control == controlSavepoint) {
-		c.tx, c.beginning, c.savepoint = c.rec.transactions.Add(1), true, s.savepoint
+		c.tx, c.beginning = c.rec.transactions.Add(1), true
 	}
 	return c.tx
 }
@@ -381,8 +381,8 @@ func (c *conn) after(s statement, err error) {
 	switch {
 	case c.beginning && err != nil,
 		s.control == controlEnd && err == nil,
-		s.control == controlRelease && err == nil && s.savepoint == c.savepoint:
-		c.tx, c.savepoint = 0, ""
+		err == nil && c.savepoints.after(s.control, s.savepoint):
+		c.tx, c.savepoints = 0, nil
 	}
 	c.beginning = false
 }

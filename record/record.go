@@ -199,11 +199,14 @@ func (r *Recorder) Close() error {
 	close(r.stop)
 	<-r.done
 	if r.file != nil {
-		if err := r.file.Close(); err != nil && r.err == nil {
+		err := r.file.Close()
+		r.mu.Lock()
+		if err != nil && r.err == nil {
 			r.err = fmt.Errorf("record: %w", err)
 		}
+		r.mu.Unlock()
 	}
-	return r.err
+	return r.Err()
 }
 
 // flushIfFull writes the buffer if it has reached its size. The caller holds the mutex.

@@ -304,6 +304,41 @@ func TestLastInsertID(t *testing.T) {
 	}
 }
 
+// TestSavepoints expects the numbers of the transactions in which the statements of a script run. A
+// recorded program that runs the same statements must get the same numbers.
+func TestSavepoints(t *testing.T) {
+	for script, want := range map[string]string{
+		"SAVEPOINT a; R; RELEASE a; R":                                          "[1 1 1 0]",
+		"SAVEPOINT a; SAVEPOINT A; RELEASE a; R; RELEASE SAVEPOINT a; R":        "[1 1 1 1 1 0]",
+		"SAVEPOINT a; SAVEPOINT b; SAVEPOINT a; RELEASE b; R; RELEASE a; R":     "[1 1 1 1 1 1 0]",
+		"SAVEPOINT a; SAVEPOINT b; RELEASE a; R":                                "[1 1 1 0]",
+		"SAVEPOINT a; ROLLBACK TO a; R; ROLLBACK; R; SAVEPOINT a; RELEASE a":    "[1 1 1 1 0 2 2]",
+		"BEGIN; SAVEPOINT a; RELEASE a; R; COMMIT; R; SAVEPOINT b; RELEASE b":   "[1 1 1 1 1 0 2 2]",
+		"SAVEPOINT a; SAVEPOINT b; COMMIT; R; SAVEPOINT b; RELEASE b; R; BEGIN": "[1 1 1 0 2 2 0 3]",
+	} {
+		var b bytes.Buffer
+		db, rec := open(t, &b, record.Options{}, library{})
+		conn, err := db.Conn(t.Context())
+		must(t, err)
+		var list []record.Executed
+		for sql := range strings.SplitSeq(script, "; ") {
+			list = append(list, record.Executed{SQL: sql})
+			_, err := conn.ExecContext(t.Context(), sql)
+			must(t, err)
+		}
+		must(t, conn.Close())
+		for name, r := range map[string]*record.Recording{"script": record.FromStatements(list), "program": finish(t, rec, &b)} {
+			var got []int64
+			for _, e := range r.Events {
+				got = append(got, e.Transaction)
+			}
+			if fmt.Sprint(got) != want {
+				t.Errorf("%s as a %s: transactions %v, want %s", script, name, got, want)
+			}
+		}
+	}
+}
+
 func TestUnwrap(t *testing.T) {
 	db, _ := open(t, io.Discard, record.Options{}, library{})
 	c, err := db.Conn(context.Background())

@@ -14,7 +14,7 @@ func FromStatements(list []Executed) *Recording {
 	texts := map[string]*Statement{}
 	var at time.Duration
 	var tx, last int64
-	savepoint := ""
+	var open savepoints
 	for _, x := range list {
 		if texts[x.SQL] == nil {
 			texts[x.SQL] = &Statement{SQL: x.SQL}
@@ -22,14 +22,14 @@ func FromStatements(list []Executed) *Recording {
 		does, name := controlOf(x.SQL)
 		if tx == 0 && (does == controlBegin || does == controlSavepoint) {
 			last++
-			tx, savepoint = last, name
+			tx = last
 		}
 		rec.Events = append(rec.Events, Event{
 			At: at, Took: x.Took, Connection: 1, Transaction: tx, Statement: texts[x.SQL], Rows: -1, Affected: -1,
 		})
 		at += max(x.Took, 1) // every event gets its own time, which keeps the order of events
-		if does == controlEnd || does == controlRelease && name == savepoint {
-			tx = 0
+		if over := open.after(does, name); does == controlEnd || over {
+			tx, open = 0, nil
 		}
 	}
 	return rec

@@ -42,6 +42,30 @@ func controlOf(sql string) (control, string) {
 	return controlNone, ""
 }
 
+// savepoints are the names of the open savepoints of a transaction, the oldest first. If BEGIN began
+// the transaction, the first name is "".
+type savepoints []string
+
+// after notes a statement that has succeeded. It reports whether the statement has released the
+// savepoint that began the transaction. RELEASE ends the newest savepoint with its name, and all
+// savepoints after that one.
+func (s *savepoints) after(c control, name string) (over bool) {
+	switch c {
+	case controlBegin:
+		*s = savepoints{""}
+	case controlSavepoint:
+		*s = append(*s, name)
+	case controlRelease:
+		for i := len(*s) - 1; i >= 0; i-- {
+			if (*s)[i] == name {
+				*s = (*s)[:i]
+				return i == 0
+			}
+		}
+	}
+	return false
+}
+
 // nextToken returns the first token of SQL and the text after it. It skips space and comments. At
 // the end of the SQL it returns "".
 func nextToken(sql string) (first, rest string) {

@@ -89,6 +89,30 @@ func TestReplayLeftOut(t *testing.T) {
 	}
 }
 
+// TestReplayFiles checks that a recorded ATTACH lets the worker use other files only if the user
+// allows it.
+func TestReplayFiles(t *testing.T) {
+	text := statements("SELECT 1", "ATTACH 'x' AS y")
+	for _, allowed := range []bool{false, true} {
+		var options []workload.Option
+		if allowed {
+			options = append(options, workload.AllowFiles)
+		}
+		w, err := workload.Parse("app.yaml", []byte("name: app\nphases:\n  - {name: r, replay: app.jsonl}\n"),
+			fstest.MapFS{"app.jsonl": {Data: []byte(text)}}, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := w.Plan(workload.Full, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := p.Phases[0].Replay.Events.Len(); p.Files != allowed || n == 1 == allowed {
+			t.Errorf("allowed %t: the plan allows files: %t, and has %d events", allowed, p.Files, n)
+		}
+	}
+}
+
 // TestReplayUnexpanded checks that the replay of a trace without the values of parameters says how
 // the shell can include them.
 func TestReplayUnexpanded(t *testing.T) {

@@ -78,7 +78,7 @@ func (r *replayer) shape(st *record.Statement) *shape {
 		s.sql = text
 	}
 	what, _ := outside(text)
-	r.reaches = r.reaches || what != ""
+	r.reaches = r.reaches || what != "" && r.w.files
 	if what != "" && !r.w.files {
 		s.why = fmt.Sprintf("reach files other than the workload's own database (%s)", what)
 	} else if set := pragmaSettings(text); len(set) > 0 {

@@ -222,7 +222,7 @@ phases:
 
 // TestColdCaches checks that phases with cold caches are measured in one piece, while the same phases with
 // warm caches are measured in slices. Little of the database may stay in the page cache, and the samples must
-// say how much. In a mix of two processes, no process may load the database into the page cache before the
+// say how much, also after the check of what another machine reports. In a mix of two processes, no process may load the database into the page cache before the
 // other process begins.
 func TestColdCaches(t *testing.T) {
 	t.Parallel()
@@ -254,6 +254,12 @@ func TestColdCaches(t *testing.T) {
 			}
 			if (divided > 0) != (i == 0) {
 				t.Errorf("%s: %d slices and repetitions", cases[i].Settings["cold_caches"], divided)
+			}
+			reported := *got
+			reported.Samples = slices.Clone(got.Samples)
+			lab.CheckTrial(cases[i], &reported, time.Minute, true)
+			if diff := cmp.Diff(got.Samples, reported.Samples); diff != "" || reported.Status != result.OK {
+				t.Errorf("%s: %+v, samples of another machine (-reported +checked):\n%s", reported.Status, reported.Reason, diff)
 			}
 		}
 	}

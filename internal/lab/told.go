@@ -137,7 +137,7 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 		Phase: s.Phase, WallNS: s.WallNS + s.ColdNS, ColdNS: s.ColdNS, FirstRowNS: s.FirstRowNS, Executions: s.Repeats, UserNS: s.UserNS, SystemNS: s.SystemNS, Operations: s.Operations, Failed: s.Failed, Rows: s.Rows,
 		Costs:    s.Costs,
 		Checksum: s.Checksum, Errors: s.Errors, Results: s.Results, Retries: s.Retries,
-		Clients: s.Clients, WALRestarts: s.WALRestarts, Waits: s.Waits, Skipped: s.Skipped, Different: s.Different, Unlocked: s.Unlocked,
+		Clients: s.Clients, WALRestarts: s.WALRestarts, Waits: s.Waits, Caches: s.Caches, Skipped: s.Skipped, Different: s.Different, Unlocked: s.Unlocked,
 	}
 	for _, l := range s.Latency {
 		said.Latency = append(said.Latency, protocol.Latency{Operation: l.Operation, Count: l.Count, Failed: l.Failed, EndedEarly: l.EndedEarly, Histogram: l.Histogram})

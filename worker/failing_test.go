@@ -21,7 +21,7 @@ import (
 // locked is the error that SQLite returns for a lock.
 var locked = &driver.Error{Code: driver.CodeBusy, Err: errors.New("database is locked")}
 
-// distribution returns the summary of the histogram in a latency.
+// distribution returns the summary of the latencies in the histogram of l.
 func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 	t.Helper()
 	h, err := latency.Decode(l.Histogram)

@@ -24,8 +24,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// story returns the part of the fake's log after the schema, which must be the text PHASES. Before
-// the schema, the log has only probes of settings. story leaves out entries about closing
+// story returns the part of the fake's log after the execution of the schema. The plan's schema must
+// be the text PHASES. Before the schema, the log has only probes of settings. story leaves out entries about closing
 // databases.
 func story(f *fake) []string {
 	f.mu.Lock()

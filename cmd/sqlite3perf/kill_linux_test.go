@@ -37,7 +37,7 @@ type holding struct{ driver.Driver }
 // held adds the calling process to a count, and waits until the test has allowed that many processes to
 // continue.
 var held = sync.OnceValue(func() error {
-	dir := filepath.Dir(os.Getenv("HOME")) // HOME is in the directory of the test's place
+	dir := filepath.Dir(os.Getenv("HOME")) // HOME is a directory within the test's own directory
 	begun, err := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 		}
 		x.Note("proofs")
 		keep, attach := x.Keep, x.Attach
-		x.Keep, x.Attach = "", nil // during proofs, states that must fail are not kept
+		x.Keep, x.Attach = "", nil // the databases of proofs, which must be found broken, are not written to the user's directory
 		if x.proofs, err = x.prove(ctx); err != nil {
 			x.proofs = nil
 			return out, err

@@ -42,7 +42,7 @@ func Stored(run *result.Run) (*Crashes, error) {
 // would take too long to show.
 const mostCells = 2000
 
-// Check returns an error if the answer contradicts itself.
+// Check returns an error if values of a stored answer contradict each other.
 func (c *Crashes) Check() error {
 	if len(c.Judges) == 0 || len(c.Cells) == 0 || len(c.Cells) > mostCells || len(c.Proofs) > mostCells || len(c.Attach) > mostCells {
 		return fmt.Errorf("it has %d cells", len(c.Cells))

@@ -29,7 +29,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Options say what the explorer serves, and under which names.
+// Options say what the explorer serves, and what it may start.
 type Options struct {
 	Store string // path of the store's file
 	Floor string // name of the driver that is plain C, with which other drivers are compared

@@ -119,8 +119,8 @@ func (c *Case) Lasts() (sum time.Duration) {
 }
 
 // Beginning returns a copy of the case for a shorter trial. In the copy, each replay has only the first
-// events of its recording, as many as the parameter "events" says, unless it keeps to a given speed. The
-// result "whole" is the number of events that the shortened replays have in the original case.
+// events of its recording, as many as the parameter "events" says. Replays at a given speed are not
+// shortened. The result "whole" is the number of events that the shortened replays have in the original case.
 func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	next := *c
 	if c.Plan == nil {

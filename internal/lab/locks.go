@@ -93,8 +93,8 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 }
 
 // withToday marks the cases in the parameter "grid" that have the workload's own settings: it sets their
-// field Today. If a driver has no such case, withToday adds one at the front. It returns all cases. A setting
-// to which the user gave a single value has this value instead of the workload's own. m has only one
+// field Today. If a driver has no such case, withToday adds one at the front. It returns all cases. If the
+// user gave a setting exactly one value, this value counts as the workload's own. m must have exactly one
 // workload.
 func (m *Matrix) withToday(grid []*Case, c contended, ways LockWays) ([]*Case, error) {
 	one := *m

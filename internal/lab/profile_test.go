@@ -24,7 +24,7 @@ type profileBench struct {
 	samples map[string]int64 // number of samples per trial, by driver
 	ran     []string
 	failing string
-	noise   []string // observations of the machine, in order
+	noise   []string // what was observed about the machine, such as its load, in order
 }
 
 func (b *profileBench) BeforeRun() []result.Warning {

@@ -147,7 +147,8 @@ func compareAll(n size, engine, hand []side) (list []driver.AddedPhase) {
 	return list
 }
 
-// compare compares the driver with the hand-written loops in one phase, over all pairs.
+// compare compares the times of one phase in all pairs. Element i of the parameters engine and hand is
+// what pair i measured of the driver and of the hand-written loops.
 func compare(phase string, ops int64, engine, hand []side) driver.AddedPhase {
 	wall := func(s *protocol.Sample) float64 { return float64(s.WallNS) }
 	cpu := func(s *protocol.Sample) float64 { return float64(s.UserNS + s.SystemNS) }

@@ -56,7 +56,7 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 // reachingOut runs a trial with the SQL in the parameter "sql". FILE in this SQL stands for the path of a file
 // next to the database. If the parameter inSchema is true, the SQL is added to the schema, otherwise it is a
 // script. If the parameter "allowed" is true, the plan permits SQL that reaches other files. reachingOut
-// returns the last answer, and whether the file exists afterwards.
+// returns the worker's last response, and whether the file exists afterwards.
 func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed bool) (a protocol.Response, there bool, err error) {
 	err = s.inDirectory(ctx, func(ctx context.Context, s *Subject) error {
 		file := filepath.Join(s.Dir, "other.db")

@@ -20,7 +20,7 @@ type verdict struct {
 	least    float64 // if above 0: least share of simulations in which the statement must be true
 	cost     int     // divisor for the number of simulations
 	is       func(r *rand.Rand) bool
-	share    func(runs int) float64 // simulates the given number of runs, and returns the share that makes the statement; if it is nil, the function "is" decides for each simulation
+	share    func(runs int) float64 // simulates the given number of runs, and returns the share of them in which the statement is true; if it is nil, the function "is" decides for each simulation
 
 	// unpromised says that no document promises this share, but readers should know it.
 	unpromised bool

@@ -63,8 +63,8 @@ func BenchmarkCost(b *testing.B) {
 	}
 }
 
-// cost reports how much time recording adds to a call of the function that work returns. The
-// parameter lines is the number of lines that are recorded in one call.
+// cost reports how much time recording adds to a call of the function that work() returns. The
+// parameter "lines" is the number of lines that are recorded in one such call.
 func cost(b *testing.B, values bool, lines int, work func(*sql.DB) func() error) {
 	const turn = 100
 	rec, err := record.Create(filepath.Join(b.TempDir(), "app.jsonl"), record.Options{Values: values})

@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// The wrappers implement every optional interface of database/sql. If the library does not
-// implement one, the wrapper's methods return values that make database/sql act as it would without
-// that interface. For the interface ColumnConverter there is no such value, so only the wrapper
-// convertingStmt implements it.
+// The wrappers of a library's types implement every optional interface of database/sql. If the
+// library does not implement one of them, the wrapper's methods return values that make
+// database/sql act as it would without that interface. For the interface ColumnConverter there is
+// no such value, so only the wrapper convertingStmt implements it.
 
 type recordedDriver struct {
 	rec *Recorder

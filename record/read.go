@@ -91,7 +91,7 @@ type Arg struct {
 	Monotonic bool
 }
 
-// line has the fields of all kinds of lines.
+// line has the fields of all kinds of lines of a recording.
 type line struct {
 	Format  string    `json:"format"`
 	Version int       `json:"version"`

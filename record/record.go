@@ -78,7 +78,7 @@ type Recorder struct {
 	err        error
 	closed     bool
 	statements map[text]statement
-	bytes      int   // total length in bytes of the texts in statements
+	bytes      int   // total length in bytes of the texts in the field "statements"
 	numbered   int64 // number of the last statement
 
 	connections  atomic.Int64 // number of connections so far

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// coldFiles drops a database from the system's page cache. A nil coldFiles drops nothing.
+// coldFiles drops a database from the system's page cache.
 type coldFiles struct {
 	path     string
 	database *os.File // stays open until SQLite has closed the database, because closing this file would release SQLite's locks

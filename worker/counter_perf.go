@@ -74,7 +74,7 @@ func newCounter(e event) *counter {
 		case len(c.fds) == 0:
 			return nil
 		case len(c.fds) == len(before) && slices.Equal(before, threads()):
-			// No thread was started in the meantime. Later threads inherit the counter.
+			// No thread was started while the counters were opened. Later threads inherit the counters.
 			return c
 		}
 		c.close()

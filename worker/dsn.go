@@ -132,7 +132,7 @@ const secondLimit = 2 * time.Second
 func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protocol.Opened) error {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	limits := []time.Duration{openLimit, secondLimit} // one for each connection
+	limits := []time.Duration{openLimit, secondLimit} // the time limit for each connection
 	db, err := d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "2"})
 	if err != nil {
 		// Some libraries open both connections at once, and the first connection may have locked the

@@ -28,8 +28,8 @@ func TestDSNUnsupported(t *testing.T) {
 	}
 }
 
-// TestDSNRefused checks that the library's error is the result of an opening, after the worker
-// has tried again with an existing file, in the opening's own directory.
+// TestDSNRefused checks what happens if the library refuses a data source name. The worker must try
+// again with an existing file in the opening's own directory, and then report the library's error.
 func TestDSNRefused(t *testing.T) {
 	var names []string
 	d := driver.WithDSN(newFake(), func(_ context.Context, dsn string, s driver.Settings) (driver.DB, error) {

@@ -39,7 +39,7 @@ func phased(m plan.Mix) *plan.Plan {
 	return p
 }
 
-// measured returns the driver's log after the verification pass.
+// measured returns the driver's log after the verification pass, which runs before the clock starts.
 func measured(f *fake) []string {
 	log := story(f)
 	for i, line := range log { // the verification pass ends with the rollback of the transaction around it
@@ -50,8 +50,8 @@ func measured(f *fake) []string {
 	return log
 }
 
-// TestMixFailuresCount checks that failed operations are counted in Operations, and recorded with
-// their time in the histogram, like operations that succeed. Reads take 1 ms, and writes fail after
+// TestMixFailuresCount checks that failed operations are counted in the field Operations, and recorded
+// with their time in the histogram, like operations that succeed. Reads take 1 ms, and writes fail after
 // 3 ms.
 func TestMixFailuresCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestMixFailureHasAllAttempts(t *testing.T) {
 		ok := plan.Operation{Name: "ok", Weight: 1, Calls: []plan.MixCall{p.Phases[0].Mix.Operations[0].Calls[0]}}
 		p.Phases[0].Mix.Operations = append(p.Phases[0].Mix.Operations, ok)
 		s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
-		// three attempts of 1 ms with pauses of 2 ms and 4 ms
+		// The latency is 9 ms: three attempts of 1 ms, with pauses of 2 ms and 4 ms.
 		if w := s.Latency[0]; w.Failed != w.Count || w.Count == 0 || time.Duration(distribution(t, w).MaxNS).Round(10*time.Microsecond) != 9*time.Millisecond {
 			t.Errorf("%+v", w)
 		}
@@ -142,8 +142,8 @@ func unique(f *fake) {
 }
 
 // TestMixResults checks operations that end with an error that they declare as a result. They must
-// count as succeeded, Results must count the error, and the transaction must be rolled back. The
-// same must hold while answers are verified.
+// count as succeeded, the field Results of the sample must count the error, and the transaction must
+// be rolled back. The same must hold while answers are verified.
 func TestMixResults(t *testing.T) {
 	for _, c := range []struct {
 		declared []int
@@ -307,7 +307,7 @@ func TestMixMutexIsReleasedBetweenAttempts(t *testing.T) {
 			t.Errorf("the other client waited: %+v", s.Latency[0])
 		}
 		if log := fmt.Sprint(measured(f)); strings.Count(log, "rollback") != 1 {
-			t.Error(log) // measured leaves out the log up to the first rollback
+			t.Error(log) // the function "measured" leaves out the log up to the first rollback
 		}
 	})
 }

@@ -49,7 +49,7 @@ func mark(ctx context.Context, conns []driver.Conn, on bool) error {
 }
 
 // observeIdle counts the connections that the pool has kept while none of its n connections was
-// in use. All n connections must have been marked before. observeIdle removes the marks.
+// in use. All n connections must have been marked before (see [marker]). observeIdle removes the marks.
 func observeIdle(ctx context.Context, db driver.DB, n int) (kept int, err error) {
 	var conns []driver.Conn
 	defer func() { err = errors.Join(err, giveBack(conns)) }()

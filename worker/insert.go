@@ -30,7 +30,7 @@ type insertSet struct {
 	children []*insertSet // the phase's data sets that are nested in this data set
 	stmts    map[int]driver.Stmt
 	batch    driver.Batch
-	base     int64 // number of the chunk's first row
+	base     int64 // number of the chunk's first row in the data set
 }
 
 func (t *trial) insert(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
@@ -139,7 +139,7 @@ func (i *inserter) sliced(ctx context.Context, set *insertSet, n int, begins boo
 	return err
 }
 
-// chunk inserts rows lo ≤ r < hi of the set's chunk.
+// chunk inserts the rows lo ≤ r < hi of the chunk of rows that was generated for a data set.
 func (i *inserter) chunk(ctx context.Context, set *insertSet, lo, hi int) error {
 	switch i.in.Transaction {
 	case "each":
@@ -217,8 +217,8 @@ func (i *inserter) rowTransactions(ctx context.Context, root *insertSet, n int) 
 	return nil
 }
 
-// tree inserts rows lo ≤ r < hi of the set's chunk, each followed by the rows nested
-// in it.
+// tree inserts the rows lo ≤ r < hi of the chunk of rows that was generated for a data set. After each
+// row it inserts the rows that are nested in this row.
 func (i *inserter) tree(ctx context.Context, set *insertSet, lo, hi int) error {
 	if len(set.children) == 0 {
 		return i.exec(ctx, set, lo, hi)
@@ -248,7 +248,7 @@ func (i *inserter) fillTree(set *insertSet, lo, hi int64) error {
 	return nil
 }
 
-// fill generates rows lo ≤ r < hi of a set into set.batch.
+// fill generates the rows lo ≤ r < hi of a data set into set.batch.
 func (i *inserter) fill(set *insertSet, lo, hi int64) error {
 	set.base = lo
 	if i.in.TimedValues {
@@ -279,8 +279,8 @@ func (i *inserter) commit(ctx context.Context) error {
 	return nil
 }
 
-// exec inserts rows lo ≤ r < hi of the chunk. Each statement inserts RowsPerStatement rows. A
-// shorter statement inserts the remaining rows.
+// exec inserts the rows lo ≤ r < hi of the chunk of rows that was generated for a data set. Each
+// statement inserts RowsPerStatement rows. A shorter statement inserts the remaining rows.
 func (i *inserter) exec(ctx context.Context, set *insertSet, lo, hi int) error {
 	per := int(i.in.RowsPerStatement)
 	whole := lo + (hi-lo)/per*per

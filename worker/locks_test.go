@@ -319,8 +319,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestAnother checks that a statement may set Another in a transaction of clients that share the
-// pool, but not if each client has its own connection.
+// TestAnother checks that a statement of a transaction may set the field Another (to run on another
+// connection) if the clients share the pool, but not if each client has its own connection.
 func TestAnother(t *testing.T) {
 	for want, m := range map[string]plan.Mix{
 		"": {Clients: 1, Count: 40},

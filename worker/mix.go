@@ -34,8 +34,8 @@ type mixClient struct {
 	conns   []driver.Conn // the client's own connections; empty if each operation takes a connection from a pool
 	ops     []mixOp
 
-	order []uint8 // the operations of the chunk, as indexes into ops
-	took  []int64 // latency in ns of each operation of the chunk that has ended
+	order []uint8 // the operations of the current chunk (see mixChunk), as indexes into ops
+	took  []int64 // latency in ns of each operation that has ended in the current chunk
 	next  int64   // number of the client's operations up to the end of the chunk
 
 	mutex   *sync.Mutex // the application's mutex, which all clients share
@@ -74,13 +74,13 @@ type mixOp struct {
 	runner  driver.Runner // the runner that prepared the statements
 	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex or timeout
 	calls   []mixCall
-	row     int   // row in the parameters of the next execution
+	row     int   // number of the row of parameters that the next execution takes
 	done    int64 // executions so far, however they ended
 	simple  bool  // true if the operation is a transaction without mutex or timeout
 	mutex   bool  // true if the client must hold the mutex around each attempt at the operation
 	early   int64 // executions that ended early because a statement returned no rows
 	failed  int64
-	chunk   int // executions of the operation in the chunk
+	chunk   int // executions of the operation in the current chunk
 	latency latency.Recorder
 	made    int64 // executions whose parameters have been generated, including the executions of this chunk
 	*plan.Operation
@@ -91,7 +91,7 @@ type mixOp struct {
 // worker's data leaves the nearest cache.
 type mixCall struct {
 	stmt      driver.Stmt
-	batch     *driver.Batch     // the parameters of the chunk; nil if the statement has none
+	batch     *driver.Batch     // the parameters of all executions in the current chunk; nil if the statement has none
 	types     *driver.TypeCheck // checks the types of results; set only during verification
 	reads     bool              // the statement returns rows
 	another   bool              // the statement runs outside the operation's transaction, on another connection

@@ -38,12 +38,13 @@ func newProfiler(want *protocol.Profile, phase string) *profiler {
 	return &profiler{directory: want.Directory}
 }
 
-// create creates the file for a kind of profile and a stretch.
+// create creates the file for a kind of profile of one stretch (a period in which the stopwatch runs).
 func (p *profiler) create(kind string, stretch int) (*os.File, error) {
 	return os.Create(filepath.Join(p.directory, fmt.Sprintf("%s-%d.pprof", kind, stretch)))
 }
 
-// start begins a stretch of the profile. It does nothing if the phase is not profiled.
+// start begins a stretch of the profile when the stopwatch starts. It does nothing if the phase is not
+// profiled.
 func (p *profiler) start() {
 	if p == nil || p.err != nil {
 		return
@@ -59,7 +60,7 @@ func (p *profiler) start() {
 	p.stretches = append(p.stretches, protocol.Stretch{BeginNS: systemClock()})
 }
 
-// stop ends the current stretch.
+// stop ends the current stretch of the profile when the stopwatch stops.
 func (p *profiler) stop() {
 	if p == nil || p.err != nil {
 		return
@@ -80,7 +81,8 @@ func (p *profiler) allocations(kind string, stretch int) error {
 	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 }
 
-// finish writes the file with the stretches. It returns the first error of the profiler.
+// finish writes the times of the stretches to the file [protocol.StretchesFile]. It returns the first
+// error of the profiler.
 func (p *profiler) finish() error {
 	if p == nil {
 		return nil

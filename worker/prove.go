@@ -46,9 +46,9 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	return proof, nil
 }
 
-// proveReaders opens the second pool, for operations that only read, if the setting pool_readers
-// asks for it. It adds the settings of its connections to the proof. All connections of both pools
-// are held at the same time.
+// proveReaders opens a second pool, for operations that only read, if the setting pool_readers asks for
+// it. It adds the settings of the second pool's connections to the proof. While it reads them, all
+// connections of both pools are in use.
 func (t *trial) proveReaders(ctx context.Context, proof *protocol.Proof) error {
 	v, set := t.req.Settings["pool_readers"]
 	n := t.req.Settings.PoolReaders()

@@ -225,7 +225,7 @@ func execution(r, n int, err error) error {
 	return err
 }
 
-// inRow adds the number of the row to err if err is a [driver.TypeError] that does not have it yet.
+// inRow adds the number of the row to err if err is a [driver.TypeError] without a row number.
 func inRow(err error, row int64) error {
 	if e, ok := errors.AsType[*driver.TypeError](err); ok && e.Row == 0 {
 		e.Row = row

@@ -38,7 +38,7 @@ type replayClient struct {
 	*replay
 	conn    driver.Conn
 	stmts   []driver.Stmt // an entry is nil until the statement is prepared
-	tx      driver.Tx     // the transaction that Begin has begun, or nil
+	tx      driver.Tx     // the transaction that the driver's method Begin has begun, or nil
 	next    func() []int  // returns the events of the next transaction, or nil after the last
 	read    int64
 	count   func(driver.Row) error
@@ -261,15 +261,15 @@ func (c *replayClient) ask(i int) (err error) {
 }
 
 // ends reports whether the error err of event i ends the event's transaction. If the event also
-// failed in the recording, the transaction goes on. Otherwise it ends after a lock error, and after
-// any error of its first event. The parameter k is the number of the event in the transaction, from
-// 0.
+// failed in the recording, the transaction goes on. Otherwise the transaction ends after a lock
+// error, and after any error of its first event. The parameter k is the number of the event in the
+// transaction, from 0.
 func (c *replayClient) ends(i, k int, err error) bool {
 	_, then := c.failed[i]
 	return !then && (locked(err) || k == 0)
 }
 
-// event runs event i.
+// event runs event number i of the recording.
 func (c *replayClient) event(ctx context.Context, i int) (err error) {
 	n := c.Events.Statement[i]
 	s := &c.Statements[n]

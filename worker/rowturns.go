@@ -18,12 +18,12 @@ type rowTurns struct {
 	// there is no row.
 	firstRow int64
 
-	next     rowEvent // what happens when slicing.left is 0
+	next     rowEvent // what happens when slicing.left becomes 0
 	then     rowEvent // value of the field "next" that was saved until the first row of the execution has been read
 	thenLeft int64    // value of slicing.left that was saved in the same way
 }
 
-// rowEvent is what happens when a row has been read.
+// rowEvent is what may happen in a query when a row has been read.
 type rowEvent int
 
 const (
@@ -60,7 +60,8 @@ func (t *rowTurns) execution() {
 	t.next, t.left = firstRow, 1
 }
 
-// row must be called with each row that is read. If a slice ends, it waits for this process's next turn.
+// row must be called with each row that is read. If a slice ends, row waits for
+// this process's next turn.
 func (t *rowTurns) row() error {
 	if t.left--; t.left > 0 {
 		return nil

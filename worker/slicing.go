@@ -19,10 +19,10 @@ type slicing struct {
 	phase string
 	size  int64 // operations in a slice; 0: the phase is measured in one piece
 	left  int64 // operations left in the current slice
-	lead  int64 // operations in a lead; 0: leads are not timed
+	lead  int64 // operations in a lead (the beginning of a slice); 0: leads are not timed
 
 	began            int64 // time at which the lead of the current slice began; after the lead, time at which the rest of the slice began
-	leads, rests     int64 // total time in ns of the leads, and of the operations after the leads in the same slices
+	leads, rests     int64 // total time in ns of the leads (the first operations of slices), and of all later operations in the same slices
 	leadOps, restOps int64 // number of operations in the leads, and after the leads in the same slices
 	slices           int64 // number of slices whose lead has ended
 }
@@ -67,7 +67,7 @@ func (s *slicing) count() (ended bool) {
 	return false
 }
 
-// leadEnds records that the lead of a slice has ended. The lead has n operations.
+// leadEnds records that the lead of a slice, which is its first n operations, has ended.
 func (s *slicing) leadEnds(n int64) {
 	t := now()
 	if s.slices++; s.slices > 1 {
@@ -77,7 +77,8 @@ func (s *slicing) leadEnds(n int64) {
 	s.began = t
 }
 
-// sliceEnds records that the n operations after the lead of a slice have ended.
+// sliceEnds records that the current slice has ended. After its lead (its first operations), the slice
+// had n further operations.
 func (s *slicing) sliceEnds(n int64) {
 	if s.slices > 1 {
 		s.rests += now() - s.began
@@ -85,9 +86,10 @@ func (s *slicing) sliceEnds(n int64) {
 	}
 }
 
-// cold returns, in nanoseconds, how much longer the leads took than the same number of operations
-// after the leads. It returns 0 if fewer than leastSlices leads have ended, or if the leads did not
-// take longer. It returns at most half of the time of all counted slices.
+// cold returns, in nanoseconds, how much longer the leads (the first operations of slices) took than
+// the same number of operations after the leads. It returns 0 if fewer than leastSlices leads have
+// ended, or if the leads did not take longer. It returns at most half of the time of all counted
+// slices.
 func (s *slicing) cold() int64 {
 	if s.slices < leastSlices || s.leadOps == 0 || s.restOps == 0 {
 		return 0

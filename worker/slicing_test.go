@@ -16,7 +16,7 @@ func TestCold(t *testing.T) {
 	}{
 		{slicing{slices: 5, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 400},
 		{slicing{slices: 5, leads: 2000, leadOps: 10, rests: 1000, restOps: 20}, 1500},
-		{slicing{slices: 5, leads: 400, leadOps: 10, rests: 1000, restOps: 20}, 0}, // the leads took less time
+		{slicing{slices: 5, leads: 400, leadOps: 10, rests: 1000, restOps: 20}, 0}, // the leads took less time than later operations
 		{slicing{slices: 4, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 0}, // too few slices
 		{slicing{slices: 5, leads: 900, leadOps: 10}, 0},
 		{slicing{}, 0},
@@ -67,7 +67,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestFirstLead checks that the times of the first slice are not counted.
+// TestFirstLead checks that slicing counts no times of the first slice.
 func TestFirstLead(t *testing.T) {
 	s := slicing{size: 3, lead: 1}
 	for range 2 {
@@ -100,8 +100,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// BenchmarkSlicing measures what slices add to each operation of an insert, and to each operation of a
-// client, while no slice ends.
+// BenchmarkSlicing measures how much time slices add to each operation of an insert, and to each
+// operation of a client, while no slice ends.
 func BenchmarkSlicing(b *testing.B) {
 	b.Run("insert", func(b *testing.B) {
 		s := slicing{size: 1 << 40, left: 1 << 40, lead: 1 << 20}

@@ -53,10 +53,10 @@ func (t *trial) tellLoaded(ctx context.Context, n int) error {
 	return t.out.send(answer)
 }
 
-// wakeWAL writes to a loaded database and empties its write-ahead log, as happens in a trial that
-// fills the database itself. It does nothing if the database has no such log. Before the first
-// write, the log does not contain the database's size, and SQLite asks the system for that size in
-// each read transaction.
+// wakeWAL writes to a database that was loaded before the trial, and empties its write-ahead log. A
+// trial that fills the database itself does the same. wakeWAL does nothing if the database has no such
+// log. Before the first write, the log does not contain the database's size, and SQLite asks the system
+// for that size in each read transaction.
 func (t *trial) wakeWAL(ctx context.Context) error {
 	if !t.wal {
 		return nil

@@ -28,7 +28,8 @@ var countSyncs = sync.OnceValue(func() error {
 	return <-ready
 })
 
-// answerSyncs installs the filter and then counts calls and lets them continue, until the process ends.
+// answerSyncs makes the kernel report each call that waits for the disk. Until the process ends, it
+// counts the reported calls and lets them continue.
 func answerSyncs(ready chan<- error) {
 	runtime.LockOSThread()
 	listener, err := installFilter()
@@ -110,7 +111,7 @@ func installFilter() (int, error) {
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, setNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
 		return 0, fmt.Errorf("no_new_privs: %w", errno)
 	}
-	// TSYNC, NEW_LISTENER, TSYNC_ESRCH and WAIT_KILLABLE_RECV. Without WAIT_KILLABLE_RECV, a
+	// The flags are TSYNC, NEW_LISTENER, TSYNC_ESRCH and WAIT_KILLABLE_RECV. Without WAIT_KILLABLE_RECV, a
 	// signal, such as Go's scheduler sends, would repeat a call that has already been counted.
 	const flags = 1<<0 | 1<<3 | 1<<4 | 1<<5
 	fd, _, errno := syscall.RawSyscall(uintptr(abi.seccomp), setModeFilter, flags, uintptr(unsafe.Pointer(&program)))
@@ -148,7 +149,8 @@ func (c *ioCounter) close() {
 	}
 }
 
-// read returns the counts so far, or false if the kernel does not report them.
+// read returns how much this process has synced and written so far, or false if the kernel does not
+// report it.
 func (c *ioCounter) read() (now ioCount, ok bool) {
 	if c == nil {
 		return now, false

@@ -59,7 +59,7 @@ func (t *trial) serve(ctx context.Context) error {
 	phase, err := t.run(ctx)
 	for _, db := range []driver.DB{t.readers, t.db} {
 		if _, waits := errors.AsType[*endlessError](err); waits {
-			break // closing the database would also wait, possibly forever
+			break // statements still run, so closing the database could wait forever
 		}
 		if db == nil {
 			continue

@@ -51,8 +51,8 @@ func (w *walWatch) restarts() int64 {
 	return int64(last - w.first)
 }
 
-// walSalt returns the first salt in a log's header. SQLite adds 1 to it each time it restarts
-// the log: https://www.sqlite.org/fileformat.html#the_write_ahead_log
+// walSalt returns the first salt in a log's header. SQLite adds 1 to the salt each time it
+// restarts the log: https://www.sqlite.org/fileformat.html#the_write_ahead_log
 func walSalt(path string) (salt uint32, ok bool) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 )
 
 // story returns the part of the fake's log after the execution of the schema. The plan's schema must
-// be the text PHASES. Before the schema, the log has only probes of settings. story leaves out entries about closing
-// databases.
+// be the text PHASES. Before the schema, the log has only probes of settings. story leaves out entries
+// about closing databases.
 func story(f *fake) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -101,7 +101,7 @@ func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) erro
 		return err
 	}
 	o.untilSettled(r)
-	q := o.questions(r) // before the measurement, because measure frees the workloads
+	q := o.questions(r) // called before the measurement, because measure frees the workloads
 	if len(q.refs) < 2 {
 		return cli.Usagef("--drivers %s: advise chooses between candidates: name two or more, such as mattn,modernc; sqlite3perf run measures one", strings.Join(o.drivers, ","))
 	}

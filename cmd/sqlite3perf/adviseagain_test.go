@@ -28,7 +28,8 @@ phases:
   - {name: query, query: SELECT id FROM t, columns: [int]}
 `
 
-// keptRun returns a run of workloads on two drivers and plain C, as a store would return it.
+// keptRun returns a run of workloads on two drivers and plain C, in the form in which a store
+// returns runs.
 func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run {
 	t.Helper()
 	run := &result.Run{Scale: "quick", Seed: 7, Command: strings.Fields(command), Workloads: kept}

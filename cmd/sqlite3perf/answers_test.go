@@ -62,7 +62,8 @@ func someClusters() *cluster.Clusters {
 	}
 }
 
-// someDiff returns a comparison of answers with an example of everything that it can contain.
+// someDiff returns a comparison of answers. It has an example of everything that such a comparison
+// can contain.
 func someDiff() *diff.Diffed {
 	return &diff.Diffed{Most: 20, Sides: []diff.DiffSide{{Name: "mattn", ModuleVersion: "v1", SQLiteVersion: "3"}, {Name: "modernc"}}, Skipped: []string{"w: serve"}, TimesAsText: []string{"modernc"},
 		Results: []*diff.Result{{First: "mattn", Second: "modernc", Statements: 3, Executions: 4, Most: 2, Rows: 5, Differing: 1, Unstable: []string{"w: a"},
@@ -195,7 +196,7 @@ func TestAnswersInSite(t *testing.T) {
 }
 
 // TestBadAnswer checks that show fails for a run with an invalid answer, says what is wrong with
-// the answer, and names --figures if the run has samples.
+// the answer, and, if the run has samples, recommends the flag --figures, which prints them.
 func TestBadAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)
@@ -335,7 +336,8 @@ func storedRunOf(t *testing.T, question string) *result.Run {
 // without control characters. It changes each field in one element of each list.
 func TestHostileAnswers(t *testing.T) { hostileAnswers(t, false) }
 
-// TestSoakHostileAnswers is like [TestHostileAnswers], but changes each field in all elements of each list.
+// TestSoakHostileAnswers is [TestHostileAnswers], but with each field changed in all elements of each list,
+// not in one.
 func TestSoakHostileAnswers(t *testing.T) { hostileAnswers(t, true) }
 
 func hostileAnswers(t *testing.T, everywhere bool) {

@@ -177,7 +177,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 		before := base.Proof(ref.Name)
 		path, _, err := r.Builder.Worker(ctx, ref, nil)
 		if err != nil || before == nil {
-			continue // the results of this driver's cases will say why
+			continue // the reason will be in the results of this driver's cases
 		}
 		now, err := (&lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit}).SQLiteVersion(ctx, ref, path)
 		if err == nil && now != before.SQLiteVersion {

@@ -159,7 +159,8 @@ func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOption
 	return nil
 }
 
-// clustersRun returns a run without samples. It is stored together with the answer.
+// clustersRun returns a run that has no samples. The store keeps it together with the parameter
+// "out".
 func clustersRun(out *cluster.Clusters, started time.Time, stopped bool) *result.Run {
 	run := newRun(&request{}, out.Machine, started)
 	run.Schedule, run.Warnings = nil, out.Warnings
@@ -340,9 +341,9 @@ func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir str
 	return out, err
 }
 
-// asked returns the estimated time of a trial. If the leader is killed or cut off several times, each
-// kill and each cut takes o.duration plus twice o.patience. Without kills and cuts, the estimate is
-// twice the duration of all loads.
+// asked estimates the time of a trial from the options. If the leader is killed or cut off, each kill
+// and each cut takes o.duration plus twice o.patience. Without kills and cuts, the estimate is twice
+// the duration of all loads.
 func (o *clusterOptions) asked() time.Duration {
 	if n := o.kills + o.cuts; n > 0 {
 		return time.Duration(n) * (o.duration + 2*o.patience)

@@ -25,7 +25,8 @@ func TestCodes(t *testing.T) {
 	})
 }
 
-// eachFile parses every Go file of the source tree except tests, and calls visit for it.
+// eachFile parses every Go file of the source tree except tests, and calls the parameter "visit"
+// for it.
 func eachFile(t *testing.T, visit func(name string, set *token.FileSet, file *ast.File)) {
 	t.Helper()
 	source, err := build.FindSource("")

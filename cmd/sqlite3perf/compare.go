@@ -142,7 +142,7 @@ func compareLive(ctx context.Context, env *cli.Environment, o *compareOptions, a
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// untilCompared returns the IDs of the cases of a comparison whose verdicts are clear. It is used as the
+// In a comparison, untilCompared returns the IDs of the cases whose verdicts are clear. It is used as the
 // field Settled of a [lab.Schedule]. If no verdicts are computed after the given round, the second result
 // is false.
 func untilCompared(run *result.Run, round int) ([]int, bool) {
@@ -163,9 +163,9 @@ func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysi
 	}
 }
 
-// further returns a command that measures further rounds of a comparison, which could make its
-// unclear verdicts clear. It returns "" if there are no such verdicts, or if the run cannot be
-// extended.
+// further returns a command that measures further rounds, so that the unclear verdicts of a
+// comparison may become clear. It returns "" if further rounds cannot make a verdict clear, or if
+// the run cannot be extended.
 func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string {
 	rounds, open := 0, []*stats.Compared(nil)
 	for _, x := range c.Cells {

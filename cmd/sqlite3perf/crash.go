@@ -315,7 +315,7 @@ func (o *crashOptions) findJudges(ctx context.Context, r *request, x *crash.Expl
 	return nil
 }
 
-// runOf returns a run without samples. It is stored together with the answer.
+// runOf returns a run that has no samples. The store keeps it together with the parameter "out".
 func (o *crashOptions) runOf(r *request, out *crash.Crashes, started time.Time) *result.Run {
 	run := newRun(r, out.Machine, started)
 	run.Schedule, run.Asked, run.Warnings, run.Cases = nil, nil, out.Warnings, nil

@@ -48,8 +48,9 @@ func (p *place) crashed(status int, args ...string) *crash.JSONCrashes {
 	return &c
 }
 
-// TestCrash explores crashes of a real driver. It checks what is lost with which settings, the number of
-// syncs, that the answer is stored, and that states that fail can be replayed.
+// TestCrash explores crashes of a real driver. It checks which data is lost with which settings, and the
+// number of syncs. The answer must be stored, and it must be possible to replay the states (copies of
+// the database) that fail.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)
@@ -103,8 +104,9 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCrashUnrecorded explores crashes where nothing can be recorded. Faults that need no recording
-// must still be explored, and the answer must say which faults were not.
+// TestCrashUnrecorded explores crashes on a system where system calls cannot be recorded. Faults
+// that need no recording must still be explored, and the answer must list the faults that were not
+// explored.
 func TestCrashUnrecorded(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)
@@ -135,9 +137,9 @@ func TestCrashUnrecorded(t *testing.T) {
 	p.nothingLeft()
 }
 
-// TestSoakCrashAttached explores transactions that change two files. With a rollback journal they
-// are atomic, and states must be judged right although super-journals have absolute names. With WAL
-// they are not atomic.
+// TestSoakCrashAttached explores transactions that change two files. With a rollback journal, these
+// transactions are atomic, and the states after a crash must be judged right although
+// super-journals have absolute names. With WAL, the transactions are not atomic.
 func TestSoakCrashAttached(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)
@@ -162,7 +164,8 @@ func TestSoakCrashAttached(t *testing.T) {
 	}
 }
 
-// replayed opens a kept state again. The command must report the same failure and must not change the state.
+// replayed replays a state of the database that the command crash --keep has saved. The command must report
+// the same failure and must not change the state.
 func (p *place) replayed(f crash.Failure) {
 	p.t.Helper()
 	before, err := os.ReadFile(filepath.Join(f.Kept, "test.db"))

@@ -15,7 +15,7 @@ import (
 )
 
 // TestSoakCrashServer explores crashes of a node of rqlite. Nothing may be lost, except writes that were
-// queued, and a proof must show that the node's log needs its syncs.
+// queued. A check with the syncs removed must show that the node's log needs them.
 func TestSoakCrashServer(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
@@ -61,7 +61,7 @@ func TestSoakCrashServer(t *testing.T) {
 }
 
 // TestSoakCrashChild explores crashes of a driver whose SQLite is in a child process. The test uses the
-// program that serves the driver's own tests.
+// same child program as the driver's own tests.
 func TestSoakCrashChild(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)

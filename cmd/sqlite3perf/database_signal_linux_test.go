@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
-// value returns the single value that a query returns. name is the file name of the database in the
-// directory p.dir.
+// value returns the single value that a query returns. The parameter "name" is the file name of the
+// database in the directory p.dir.
 func (p *place) value(name, query string) string {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.dir, name))
@@ -29,8 +29,8 @@ func (p *place) value(name, query string) string {
 	return s
 }
 
-// interrupted starts a command, interrupts it as soon as it has printed a text (the parameter
-// said), and returns its output.
+// interrupted starts a command, interrupts it as soon as it has printed the text in the parameter
+// "said", and returns its output.
 func (p *place) interrupted(said string, args ...string) string {
 	p.t.Helper()
 	s := p.start(args...)
@@ -62,7 +62,7 @@ func TestInterruptedGenerate(t *testing.T) {
 	if s := p.value("a.db", "PRAGMA integrity_check"); s != "ok" {
 		t.Error(s)
 	}
-	// The other commands accept the incomplete table, and generate recreates it.
+	// Other commands accept the incomplete table, and the command generate recreates it.
 	for _, args := range [][]string{{"bench"}, {"generate", "-r", "10"}} {
 		if out, err := p.command(append(args, "--driver", "./good", "--db", "a.db", "--quiet")...).CombinedOutput(); err != nil {
 			t.Errorf("%v: %v\n%s", args, err, out)

@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// sqlScript is the command sql of scripts. It runs SQL on a database. With a third argument, it fails
-// if the SQL does not return this single value, as in: sql a.db 'SELECT count(*) FROM bench' 10
+// sqlScript is the command "sql" of test scripts. It runs SQL on a database. With a third argument,
+// it fails unless the SQL returns exactly this value, as in: sql a.db 'SELECT count(*) FROM bench' 10
 func sqlScript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: sql file statements [value]")
@@ -34,9 +34,9 @@ func sqlScript(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// locker is a process that holds an exclusive lock on a database until its input ends. The lock must
-// be in another process than the test's, because a process that closes a file loses all its POSIX
-// locks on it.
+// locker is a process that holds an exclusive lock on a database until its standard input ends. The
+// test itself cannot hold the lock, because a process that closes a file loses all its POSIX locks
+// on it.
 func locker() {
 	db, err := sql.Open("sqlite", os.Args[1])
 	if err == nil {
@@ -50,11 +50,12 @@ func locker() {
 	}
 }
 
-// lockKey is the key under which a script stores the function that releases its lock.
+// lockKey is the key under which a script stores the function that releases the lock of the command
+// "lock".
 type lockKey struct{}
 
-// lock is the command lock of scripts, as in: lock a.db. It starts a process that locks the database
-// until the command unlock.
+// lock is the command "lock" of test scripts, as in: lock a.db. It starts a process that locks the
+// database until the script calls the command "unlock".
 func lock(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: lock file")

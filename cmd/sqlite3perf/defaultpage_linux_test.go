@@ -101,7 +101,7 @@ func TestDefaultPage(t *testing.T) {
 	}
 	outlined(t, p)
 	tall := browsertest.Eval[int](p, "document.documentElement.scrollHeight")
-	if tall >= 35_000 { // the last look is a phone
+	if tall >= 35_000 { // the last element of browsertest.Looks is a phone
 		t.Errorf("the page is %d pixels high on a phone", tall)
 	}
 	onPaper(t, p)

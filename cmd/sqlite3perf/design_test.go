@@ -50,8 +50,8 @@ func rooms(fsys fs.FS) (list []room, layers []string, err error) {
 	return list, layers, nil
 }
 
-// in returns the room's directory that contains dir. That is dir itself or a directory above it. The
-// result is false if the room does not contain dir.
+// The method "in" returns the room's directory that contains dir. That is dir itself or a directory
+// above it. The result is false if the room does not contain dir.
 func (r room) in(dir string) (string, bool) {
 	elements := strings.Split(dir, "/")
 	pattern := strings.Split(r.pattern, "/")
@@ -66,8 +66,8 @@ func (r room) in(dir string) (string, bool) {
 	return strings.Join(elements[:len(pattern)], "/"), true
 }
 
-// find finds the room that contains dir. It returns the index of the room in list, and the room's
-// directory. The index is -1 if no room contains dir.
+// The function "find" finds the room that contains dir. It returns the index of the room in the
+// parameter "list", and the room's directory. The index is -1 if no room contains dir.
 func find(list []room, dir string) (int, string) {
 	for i, r := range list {
 		if d, ok := r.in(dir); ok {
@@ -206,7 +206,7 @@ func TestRoomsViolated(t *testing.T) {
 }
 
 // TestLinked checks that a worker links no package for YAML, and that the command links none of the
-// packages in the variable engine, not even through another package.
+// packages in the variable "engine", not even through another package.
 func TestLinked(t *testing.T) {
 	for _, c := range []struct {
 		dir, pkg string
@@ -246,7 +246,7 @@ func TestOnePlaceForTemporaryFiles(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (file == "docs" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && file != "."): // docs has its own tools
+		case d.IsDir() && (file == "docs" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && file != "."): // skips docs, which has its own tools
 			return fs.SkipDir
 		case d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
 			return nil

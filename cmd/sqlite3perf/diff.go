@@ -127,7 +127,7 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 	return nil
 }
 
-// runOf returns a run without samples. It can be stored together with the answer.
+// runOf returns a run that has no samples. The store can keep it together with the parameter "d".
 func (o *diffOptions) runOf(r *request, work []diff.Questions, d *diff.Diffed, started time.Time) *result.Run {
 	run := newRun(r, cli.MachineHere(r.dir), started)
 	run.Seed, run.Schedule, run.Asked, run.Cases = d.Seed, nil, nil, nil

@@ -70,7 +70,7 @@ func TestDocumentedCommands(t *testing.T) {
 					t.Errorf("%s: %v\n%s", line, err, out)
 				}
 				if strings.HasPrefix(line, "sqlite3perf concurrent") {
-					continue // errors of this command depend on chance
+					continue // the errors that this command prints depend on chance
 				}
 				got := stable(string(out))
 				for _, want := range stable(c.output) {
@@ -79,7 +79,7 @@ func TestDocumentedCommands(t *testing.T) {
 						t.Errorf("%s: does not print, after the lines before it, the page's line %q:\n%s", line, want, out)
 						break
 					}
-					got = got[i+1:] // a slow machine also prints progress
+					got = got[i+1:] // other lines in between are skipped, because a slow machine also prints progress
 				}
 			}
 			t.Logf("%d commands", len(list))
@@ -130,8 +130,8 @@ func stable(output string) []string {
 			continue
 		}
 		words := strings.Fields(figure.ReplaceAllString(line, "0"))
-		line = strings.Join(slices.Compact(words), " ") // the number of powers of ten on an axis depends on the machine
-		line = strings.ReplaceAll(line, "[ ", "[")      // the figure was aligned to the right
+		line = strings.Join(slices.Compact(words), " ") // removes repeated words, because the number of powers of ten on an axis depends on the machine
+		line = strings.ReplaceAll(line, "[ ", "[")      // removes the space before a figure that was aligned to the right
 		if len(list) == 0 || list[len(list)-1] != line {
 			list = append(list, line)
 		}

@@ -110,8 +110,9 @@ func (o *dsnOptions) check(ctx context.Context) (shop cli.Workshop, refs []build
 	return shop, refs, err
 }
 
-// askAll asks the worker of each driver how the driver treats the data source name. leftOut has the
-// reasons why drivers are left out: their workers cannot be built, or refuse the job.
+// askAll asks the worker of each driver how the driver treats the data source name. The result
+// "leftOut" has the reasons why drivers are left out: their workers cannot be built, or refuse the
+// job.
 func (o *dsnOptions) askAll(ctx context.Context, shop cli.Workshop, refs []build.Ref, name *dsn.Name, show *cli.Progress) (list []*dsn.Told, leftOut []string, err error) {
 	scratch, err := cli.NewScratch("")
 	if err != nil {

@@ -195,7 +195,7 @@ func TestSoakRunPictures(t *testing.T) {
 	p.Until(nil, loaded+` && document.querySelector("figure[data-name=phases] svg")`)
 	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
 	point(t, p, `figure[data-name=phases] svg a[aria-label*="rounds"]`, tip)
-	p.Want(tip, "./", "tiny", " to ") // " to " is in the interval
+	p.Want(tip, "./", "tiny", " to ") // the text of an interval contains " to "
 
 	// The user can choose each kind of picture that the run has.
 	names := browsertest.Eval[[]string](p, `[...document.querySelectorAll("[name=picture]")].map(e => e.value)`)
@@ -254,7 +254,7 @@ func TestSoakMeasureNeedsToken(t *testing.T) {
 	p.Check()
 
 	p = browsertest.Open(t, s.url+"#token="+s.token, loaded)
-	p.Want("location.href + ' it is'", s.url+" it is") // the address without the token can be shown to others
+	p.Want("location.href + ' it is'", s.url+" it is") // the browser shows the address without the token, so nobody can read the token there
 	p.Until(p.Click(`nav a[href="/measure"]`), loaded+` && location.pathname === "/measure" && document.querySelector("[name=set]")`)
 	const options = `[...document.querySelectorAll("datalist")].map(l => l.id + ": " + [...l.options].map(o => o.value).join(" ")).join("\n")`
 	p.Want(options, "known-scale: quick full", "journal_mode=wal", "synchronous=off", "known-rounds: 6", "known-param: ", "n=20")
@@ -310,8 +310,9 @@ func TestRunDefects(t *testing.T) {
 	p.Want(`document.querySelector("section.panel").innerText`, "known defects", "can lose or falsify data here: wal-reset", "wal-reset, CVE-2026-11822")
 }
 
-// TestRunWords checks the words on the page of a run in which one driver is tied with the first, one
-// leads by no more than the overhead of sqlite3perf, and two are refused for the same reason.
+// TestRunWords checks the words on the page of a run of several drivers. One is tied with the
+// fastest, one leads by no more than the overhead of sqlite3perf, and two are refused for the same
+// reason.
 func TestRunWords(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)

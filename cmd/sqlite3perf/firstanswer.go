@@ -16,11 +16,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// firstDrivers are the drivers of the first answer: the most used library of each kind (C, C translated to
-// Go, WebAssembly).
+// firstDrivers are the drivers that are measured first, for an early answer: the most used library of each
+// kind (C, C translated to Go, WebAssembly).
 var firstDrivers = []string{"mattn", "modernc", "ncruces"}
 
-// firstMeasured is how long it takes to measure the first answer, after the workers are built. Like the
+// firstMeasured is how long it takes to measure [firstDrivers], after their workers are built. Like the
 // typical times of builds, it was measured on one machine.
 const firstMeasured = 45 * time.Second
 
@@ -119,8 +119,8 @@ func refsOf(cases []*lab.Case) (refs []build.Ref) {
 	return refs
 }
 
-// untilFirst estimates how long it takes until the first answer. How long trials take is only known for the
-// workloads that are measured by default.
+// untilFirst estimates how long it takes until the first answer, which is about [firstDrivers] only. How
+// long trials take is only known for the workloads that are measured by default.
 func (o *runOptions) untilFirst(ctx context.Context, env *cli.Environment, first *request) *cli.Await {
 	pace := env.Pace()
 	await := &cli.Await{For: "the first answer", Built: first.Builder.Expect(ctx, refsOf(first.cases), pace)}

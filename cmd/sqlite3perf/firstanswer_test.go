@@ -52,7 +52,8 @@ func TestFirstCases(t *testing.T) {
 	}
 }
 
-// watched is a terminal that calls the function "seen" when the text appears on it.
+// watched is a terminal that calls the function in the field "seen" when the text in the field
+// "text" appears on it.
 type watched struct {
 	bytes.Buffer
 	text string

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestRefusal checks that the error about too little time names a time that is enough.
+// TestRefusal checks that the error about a --time that is too short names a --time that is long
+// enough.
 func TestRefusal(t *testing.T) {
 	l := limited{what: "locks of 2 drivers and 29 choices", takes: "takes", fewer: "fewer drivers", more: " or --rounds 6", limit: 30 * time.Second, least: 212 * time.Second}
 	const want = "--time 30s: locks of 2 drivers and 29 choices takes at least 3m32s: name fewer drivers, or give --time 4m or --rounds 6"

@@ -67,14 +67,14 @@ func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 }
 
 // TestJobFlags checks that each field of a job is set by a flag of its command, except for the
-// listed fields.
+// fields in the map "without".
 func TestJobFlags(t *testing.T) {
 	without := map[string]string{
 		"every_ms": "progress, which -i sets in seconds", "pragmas": "the arguments", "keep_open": "always set", "own": "the opposite of --pool",
 		"checkpoints": "only crash sets it",
 	}
 	root := rootCommand(cli.ProcessEnvironment())
-	seen := map[string]bool{"files": true} // diff sets this field of Answers
+	seen := map[string]bool{"files": true} // the command diff sets this field of protocol.Answers
 	for _, job := range []any{protocol.Generate{}, protocol.Bench{}, protocol.Pragma{}, protocol.Concurrent{}, protocol.Paginate{}} {
 		typ := reflect.TypeOf(job)
 		c, _, err := root.Find([]string{strings.ToLower(typ.Name())})

@@ -229,7 +229,7 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 			}
 			a := stats.Analyze(run, lab.Floor)
 			g := stats.NewGate(most, out.Compare(a)...)
-			if len(out.Runs) == 0 { // if out.Runs has a run, this is the second measurement, which does not judge expectations
+			if len(out.Runs) == 0 { // if out.Runs is not empty, this is the second measurement, which does not judge expectations
 				g.Expected = a.ExpectationsOfSecond()
 			}
 			return g.Settled(), true

@@ -40,8 +40,8 @@ type network struct {
 	hosts  map[string]string
 }
 
-// newNetwork starts the server. Each element of hosts is the name of a host. Further lines in an element
-// are added to the host's part of the client's configuration.
+// newNetwork starts the server. Each element of the parameter "hosts" is the name of a host. Further
+// lines in an element are added to the host's part of the client's configuration.
 func newNetwork(t testing.TB, p *place, hosts ...string) *network {
 	t.Helper()
 	sshd, err := exec.LookPath("sshd")
@@ -186,12 +186,12 @@ func (n *network) changed(name, script string) string {
 	return n.path(name)
 }
 
-// on returns the arguments of a command that measures on hosts.
+// The method "on" returns the arguments of a command that measures on hosts.
 func (n *network) on(hosts string, args ...string) []string {
 	return slices.Concat(args[:1], []string{"--hosts", hosts, "--ssh", n.client}, args[1:])
 }
 
-// agents returns the process IDs of the agents on a host.
+// agents returns the process IDs of the agents, the processes of sqlite3perf that work on a host.
 func (n *network) agents(name string) (pids []int) {
 	n.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -313,7 +313,8 @@ func TestSoakHostGone(t *testing.T) {
 		t.Errorf("runs: %v\n%s", err, out)
 	}
 
-	// The host is back. The next agent removes what a killed agent has left.
+	// The host is back. The next agent (the process that works on a host) removes the files that a
+	// killed agent has left.
 	s = p.start(n.on("pi", "run", "--resume", lost)...)
 	if code := s.wait(); code != cli.ExitOK {
 		t.Fatalf("resumed: exit status %d\n%s", code, s.said.String())
@@ -565,7 +566,8 @@ func TestSoakHostMistakes(t *testing.T) {
 			t.Errorf("%s %v: exit status %d, want %d; it says:\n%swant one line with %s", x.hosts, x.args, code, x.code, said, x.want)
 		}
 	}
-	// A gate measures nothing until all hosts are connected. It still writes the reason to a file.
+	// A gate measures nothing until all hosts are connected. If a host cannot be reached, the gate
+	// still writes the reason to the output file.
 	s := p.start(n.on("pi,closed", "gate", "--baseline", "modernc", "--drivers", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--format", "json", "-o", "gate.json")...)
 	if code := s.wait(); code != cli.ExitIncomplete || !strings.Contains(s.said.String(), "host closed: it refuses the connection: ") || strings.Count(s.said.String(), "\n") != 1 {
 		t.Errorf("gate: exit status %d, want %d; it says:\n%s", code, cli.ExitIncomplete, s.said.String())
@@ -575,7 +577,7 @@ func TestSoakHostMistakes(t *testing.T) {
 		len(gates.Machines) != 2 || !strings.Contains(fmt.Sprint(gates.Machines[0].Gate), "another machine did not answer") || !strings.Contains(fmt.Sprint(gates.Machines[1].Gate), "it refuses the connection") {
 		t.Errorf("gate.json: %v\n%s", err, text)
 	}
-	// If no driver has a worker, there is nothing to print.
+	// If no driver has a worker, standard output must stay empty.
 	s = p.start(n.on("pi,full", "run", "--drivers", "modernc:GOEXPERIMENT=nosuchthing", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet")...)
 	if code := s.wait(); code != cli.ExitIncomplete || s.stdout.Len() > 0 || strings.Count(s.said.String(), "no driver has a worker") != 2 {
 		t.Errorf("no worker: exit status %d\n%s%s", code, s.said.String(), s.stdout.String())
@@ -586,9 +588,9 @@ func TestSoakHostMistakes(t *testing.T) {
 	n.leftNothing()
 }
 
-// TestSoakHostDiskFull measures on a host with small disks, which are in a mount namespace of
-// the agent. Each time a file does not fit, the error must be one line that says what to do, and
-// nothing may be left on the disks.
+// TestSoakHostDiskFull measures on a host with small disks, which are in a mount namespace of the
+// agent (the process of sqlite3perf on the host). Each time a file does not fit, the error must be
+// one line that says what to do, and nothing may be left on the disks.
 func TestSoakHostDiskFull(t *testing.T) {
 	namespace := mountNamespace()
 	if namespace == nil {
@@ -759,8 +761,9 @@ func TestSoakHostWithoutGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The agent also looks for Go in directories that this machine may have. A shell's startup file
-	// may set PATH, so the test sets PATH after that.
+	// Besides PATH, the agent looks for Go in some usual directories, so the test changes these names
+	// in the command that starts the agent. It also sets PATH there, because a shell's startup file
+	// may have set PATH.
 	n.client = n.changed("goless", `s#/go/bin#/nowhere#g; s#PATH="$PATH#PATH="`+tools+`#`)
 	// Remove the symbolic link to the user's cache: with the workers there, the host would not need
 	// Go.

@@ -35,7 +35,7 @@ func TestFurtherRounds(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		a    *stats.Analysis
-		want string // matches the whole command
+		want string // regular expression for the whole command
 	}{
 		{"time over", measured(result.StoppedTime, 0.05), `sqlite3perf run --resume 3 --time \d+m\d*0?s?`},
 		{"rounds done", measured(result.StoppedRounds, 0.05), `the same command with --rounds \d\d`},

@@ -31,11 +31,12 @@ func init() {
 	workers["lingers"] = func() { worker.Main(&lingering{honest()}) }
 }
 
-// holding is a driver whose trials wait until the test allows them to continue with [place.let].
+// holding is a driver whose trials wait until the test allows them to continue by a call of
+// [place.let].
 type holding struct{ driver.Driver }
 
 // held adds the calling process to a count, and waits until the test has allowed that many processes to
-// continue.
+// continue. The file "begun" has one byte for each counted process.
 var held = sync.OnceValue(func() error {
 	dir := filepath.Dir(os.Getenv("HOME")) // HOME is a directory within the test's own directory
 	begun, err := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -94,7 +95,7 @@ func (lingeringDB) Close() error {
 }
 
 // times returns the number of repetitions of a test. It is the value of the environment variable
-// TEST_TIMES if that is set, as in make kills, and otherwise the parameter few.
+// TEST_TIMES if that is set, as in "make kills". Otherwise it is the parameter "few".
 func times(t *testing.T, few int) int {
 	t.Helper()
 	v := os.Getenv("TEST_TIMES")
@@ -356,7 +357,7 @@ func (p *place) locked() {
 			return
 		}
 		in.Close()
-		_ = cmd.Wait() // the run that is in progress had the lock, so try again
+		_ = cmd.Wait() // the current run held the lock, so try again
 	}
 	p.t.Fatal("the store cannot be locked")
 }
@@ -402,8 +403,8 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// let allows trials to continue until the given number of them have run. It affects only drivers of
-// the type "holding".
+// The method "let" allows trials to continue until the given number of them have run. It affects
+// only drivers of the type "holding".
 func (p *place) let(trials int) {
 	p.t.Helper()
 	// The file is renamed, so that no worker reads half of it.

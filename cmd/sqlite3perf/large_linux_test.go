@@ -77,8 +77,9 @@ func BenchmarkLargeStore(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeStoreSite writes the site of the same store: completely, then again without a change.
-// It reports the time and the CPU time of each call, and the size of the site.
+// BenchmarkLargeStoreSite writes the site of a store with 1,000 runs: first completely, then again
+// although nothing has changed. It reports the time and the CPU time of each call, and the size of
+// the site.
 func BenchmarkLargeStoreSite(b *testing.B) {
 	p := largeStore(b)
 	for b.Loop() {
@@ -99,8 +100,8 @@ func BenchmarkLargeStoreSite(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeStorePages opens each view of the explorer in a browser, on a server that was
-// just started on the same store. It reports the means of four figures: the time until the
+// BenchmarkLargeStorePages opens each view of the explorer in a browser, on a server that was just
+// started on a store with 1,000 runs. It reports the means of four figures: the time until the
 // server has started, the time until the view and its pictures are shown, the time until nothing
 // more is loaded, and the number of bytes loaded.
 func BenchmarkLargeStorePages(b *testing.B) {
@@ -122,7 +123,7 @@ func BenchmarkLargeStorePages(b *testing.B) {
 				s := p.serve("--store", "large.db")
 				start += time.Since(began)
 				page := browsertest.Open(b, s.url+view.address, loaded)
-				type times struct{ Shown, Whole, Bytes float64 } // Shown and Whole are in milliseconds
+				type times struct{ Shown, Whole, Bytes float64 } // Shown and Whole are times in milliseconds
 				const told = `(() => {
 					const came = performance.getEntriesByType("resource"), shown = performance.getEntriesByName("shown");
 					const all = [...performance.getEntriesByType("navigation"), ...came];

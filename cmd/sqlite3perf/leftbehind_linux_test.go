@@ -22,11 +22,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
-// secret is a text in the database that the tests imitate.
+// secret is a text in the user's database. No file that is left may contain it.
 const secret = "0c5d7e1a of a customer"
 
-// imitated creates the database app.db. It is so large that a test can interrupt the command
-// "workload from" while the command imitates the database.
+// imitated creates app.db, the database to imitate. It is so large that a test can interrupt the
+// command "workload from" while the command imitates the database.
 func (p *place) imitated() {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.dir, "app.db"))
@@ -264,7 +264,7 @@ func TestEndsThatAreNotUsage(t *testing.T) {
 	}
 }
 
-// ended is a command for [TestKillsOfEveryCommand].
+// ended is a command that [TestKillsOfEveryCommand] ends at a random moment.
 type ended struct {
 	args []string
 	most time.Duration // longest time after which the test ends the command; shorter than the command takes
@@ -401,7 +401,7 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		}
 		cmd.Stdout = write
 		if kind == syscall.SIGPIPE && rand.IntN(2) == 0 {
-			cmd.Stderr = write // 2>&1
+			cmd.Stderr = write // standard error goes to the same pipe, like 2>&1 in a shell
 		}
 		begin := time.Now()
 		if err := cmd.Start(); err != nil {

@@ -27,8 +27,8 @@ type location struct {
 	executor lab.Executor
 	noise    lab.Noise
 
-	// prepare finds or builds the workers of cases. The function "needs" asks these workers for the
-	// features that the workloads need.
+	// prepare finds or builds the workers of cases. After that, "needs" asks these workers whether
+	// they have the features that the workloads need.
 	prepare func(ctx context.Context, cases []*lab.Case, progress lab.Building) error
 	needs   func(ctx context.Context, cases []*lab.Case) error
 

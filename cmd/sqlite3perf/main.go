@@ -24,7 +24,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-func init() { cobra.EnableCommandSorting = false } // so that the help lists commands in the order of the variable groups
+func init() { cobra.EnableCommandSorting = false } // so that the help lists commands in the order of the variable "groups"
 
 func main() { os.Exit(command()) }
 

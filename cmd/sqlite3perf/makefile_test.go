@@ -21,7 +21,7 @@ func TestMakeGoesOn(t *testing.T) {
 	}
 	for _, target := range []string{"test", "race", "lint"} {
 		cmd := exec.Command("make", "-C", "../..", target, "MODULES=record worker tools drivers/mattn drivers/rqlite", "GO="+tool)
-		if target == "lint" { // stands for the linter that make would have built
+		if target == "lint" { // use the go command of the test in place of the linter that make would build
 			cmd.Args = append(cmd.Args, "LINTER="+tool)
 		}
 		out, err := cmd.CombinedOutput()

@@ -48,7 +48,7 @@ func TestMergeLog(t *testing.T) {
 	}
 }
 
-// bytesOf returns the contents of the files in a directory that have the name of a store.
+// bytesOf returns, by file name, the contents of a directory's files that belong to stores.
 func bytesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

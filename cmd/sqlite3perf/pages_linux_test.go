@@ -189,8 +189,8 @@ func TestSoakProfilePage(t *testing.T) {
 	p.Want(`document.querySelector("main").innerText`, "./better", "How it was measured", "phase mix")
 }
 
-// downloaded waits until a file has been saved in dir and the function check accepts its content. The
-// file exists before its content is complete.
+// downloaded waits until a file has been saved in dir and the function "check" accepts its content.
+// The file exists before its content is complete.
 func downloaded(t *testing.T, dir, name string, check func([]byte) error) {
 	t.Helper()
 	var err error
@@ -359,7 +359,7 @@ func TestSoakExplorerPages(t *testing.T) {
 	two.Check()
 	two.Look(browsertest.Looks[2])
 	const seen = `(() => { const cells = [...document.querySelectorAll("tbody tr:first-child td")]; return String(cells[3].getBoundingClientRect().right <= innerWidth) })()`
-	two.Want(seen, "true") // a phone shows verdict, cell, ratio and interval
+	two.Want(seen, "true") // the first four columns (verdict, cell, ratio and interval) fit on a phone
 }
 
 // TestSoakMeasurePage starts a run of a real driver from the page, watches it, and stops it.

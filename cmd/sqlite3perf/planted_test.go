@@ -12,7 +12,7 @@ import (
 )
 
 // The worker "honest" returns what its SQLite library returns. Each of the other workers changes the
-// results in one respect.
+// results in the way that its name says.
 func init() {
 	for _, fault := range []string{"honest", "time-as-text", "cut-at-nul", "through-float", "wrong-affected", "wrong-id", "other-names", "no-sum"} {
 		workers[fault] = func() {

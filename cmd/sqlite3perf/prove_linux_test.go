@@ -91,10 +91,12 @@ func (s *slowerStmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) erro
 	return err
 }
 
-// pausing is a time limit. If visiting a row takes longer, the worker waited for its next turn meanwhile.
+// pausing is a limit for the time to visit a row. If a visit takes longer, the worker has waited
+// meanwhile for its next turn to measure.
 const pausing = 200 * time.Microsecond
 
-// Query does not count the time in which the worker waits for its next turn.
+// Query makes the statement slower by the fraction s.share of its time. The time in which the
+// worker waits for its next turn does not count.
 func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
 	begin := time.Now()
 	var paused time.Duration
@@ -111,8 +113,8 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 }
 
 // proved runs a command once. Under make prove, it runs the command more often: the number in
-// TEST_TIMES, multiplied by the parameter "multiple". Each run has another seed. has(out) reports
-// whether the output out has the property that a test looks for. proved returns how many outputs
+// TEST_TIMES, multiplied by the parameter "multiple". Each run has another seed. The function "has"
+// reports whether an output has the property that a test looks for. proved returns how many outputs
 // have the property, and how many had enough rounds to be judged. Under make prove, the test fails
 // if more than a tenth had too few rounds.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
@@ -148,7 +150,8 @@ func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, arg
 	return n, of
 }
 
-// proving reports whether make prove is running. Only then do the figures count.
+// proving reports whether make prove is running. The figures of the tests count only under make
+// prove.
 func proving() bool { return os.Getenv("TEST_TIMES") != "" }
 
 // parallelUnlessProving lets a test run at the same time as others, except under make prove,
@@ -219,10 +222,11 @@ func TestProveGate(t *testing.T) {
 	}
 }
 
-// TestProvePower compares a driver with two slower ones: for at most 20 s with a driver that spends 5 %
-// more time per operation and, with a smaller margin, for at most 90 s with one that spends 2 % more. At
-// least 95 % of the comparisons must find that the other driver is slower. The true ratio is known for the
-// query, because the drivers differ in nothing else. At least 95 % of the intervals must contain this ratio.
+// TestProvePower compares a driver with two slower ones: for at most 20 s with a driver that spends 5 % more
+// time per operation and, with a smaller margin, for at most 90 s with one that spends 2 % more. At least
+// 95 % of the comparisons must find that the other driver is slower. For the query, the true ratio of the two
+// drivers' times is known, because they differ in nothing else. At least 95 % of the intervals must contain
+// this ratio.
 func TestProvePower(t *testing.T) {
 	if !proving() {
 		parallelUnlessProving(t)
@@ -316,8 +320,8 @@ func TestProveBisect(t *testing.T) {
 // TestProveFidelity compares the time that a library takes in its worker with the time that it
 // takes in a handwritten program, which calls the library directly (the packages
 // drivers/NAME/byhand). A comparison interleaves and verifies the trials of both. The addresses of
-// functions, which the linker chooses, change times by some percent. So both are built with several
-// layouts, and the mean of their ratios counts.
+// functions, which the linker chooses, change times by some percent. So both programs are built
+// with several layouts of functions, and the mean of the layouts' ratios counts.
 func TestProveFidelity(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds workers")
@@ -328,7 +332,7 @@ func TestProveFidelity(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPlace(t)
-	drivers, layouts, flags := []string{"zombiezen"}, 1, []string{"--scale", "0.005", "--rounds", "6"} // only checks that the test runs, not its result
+	drivers, layouts, flags := []string{"zombiezen"}, 1, []string{"--scale", "0.005", "--rounds", "6"} // without make prove, the test only checks that the commands run
 	if proving() {
 		drivers, layouts, flags = []string{"mattn", "zombiezen", "modernc"}, 4, []string{"--scale", "quick", "--rounds", "60"}
 	}

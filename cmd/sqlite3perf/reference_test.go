@@ -225,7 +225,8 @@ func sharedNames(shared map[string]*pflag.Flag, also map[string][]string) (names
 	return names
 }
 
-// groupTitle returns the title of a section of shared flags. group is "" for flags without a group.
+// groupTitle returns the title of a section of shared flags. The parameter "group" is "" for flags
+// without a group.
 func groupTitle(group string) string { return cmp.Or(group, "Other shared flags") }
 
 // describe returns the description of a flag as a list item in Markdown.

@@ -22,8 +22,9 @@ import (
 
 const recordingHeader = `{"format":"sqlite3perf-recording","version":1,"began":"2026-11-23T01:24:04Z","args":"values"}` + "\n"
 
-// replayOn replays a recording with the driver d in a real worker. phase is the replay phase of a
-// workload, as YAML, and files has the recording. It returns the sample and the warnings about it.
+// replayOn replays a recording with the driver d in a real worker. The parameter "phase" is the
+// replay phase of a workload, as YAML, and "files" has the recording. It returns the sample and the
+// warnings about it.
 func replayOn(t *testing.T, d driver.Driver, phase string, settings driver.Settings, files map[string]string) (*protocol.Sample, []string) {
 	t.Helper()
 	fsys := fstest.MapFS{}
@@ -132,9 +133,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayAffected replays statements that change a different number of rows than when they were
-// recorded. The differences must be reported, except for statements after which the number has no
-// meaning.
+// TestReplayAffected replays statements that change another number of rows than when they were
+// recorded. Each difference must be reported, except for statements such as CREATE TABLE, for which
+// the number has no meaning.
 func TestReplayAffected(t *testing.T) {
 	statement := func(n int, text string) string { return fmt.Sprintf(`{"sql":%d,"text":%q}`+"\n", n, text) }
 	event := func(n, affected int) string {
@@ -189,16 +190,16 @@ func TestReplayInserted(t *testing.T) {
 	}
 }
 
-// TestReplayErrors replays statements that failed when they were recorded. An error must count as the
-// recorded result only if its primary code is the same, or if the trace contains no code. A statement
-// that failed only because of a lock when it was recorded must not be reported as a difference of the database.
+// TestReplayErrors replays statements that failed when they were recorded. An error must count as the recorded
+// result only if its primary code is the same, or if the recording contains no code. A statement that failed
+// only because of a lock when it was recorded must not be reported as a difference of the database.
 func TestReplayErrors(t *testing.T) {
 	const text = recordingHeader +
 		`{"sql":1,"text":"INSERT INTO t (id, v) VALUES (?, ?)"}` + "\n" +
 		`{"at":0,"took":1,"conn":1,"sql":1,"args":[1,"a"],"affected":1}` + "\n" +
 		`{"at":10,"took":1,"conn":1,"sql":1,"args":[%d,"b"],"error":{"code":%d}}` + "\n" +
 		`{"at":20,"took":1,"conn":1,"sql":1,"args":[3,"c"],"error":{"code":%d}}` + "\n"
-	const twice, other = 1, 2 // IDs
+	const twice, other = 1, 2 // IDs for the second row: the ID of the first row, and another ID
 	for _, test := range []struct {
 		id, code, last int
 		want, words    string
@@ -259,13 +260,13 @@ func (b *busyConn) Begin(ctx context.Context) (driver.Tx, error) {
 	return b.Conn.Begin(ctx)
 }
 
-// TestReplayLocked checks that the rest of a transaction is skipped after a lock has stopped it, and
-// that skipped events are not counted as operations.
+// TestReplayLocked checks that the rest of a transaction is skipped after one of its statements has
+// failed because of a lock, and that skipped events are not counted as operations.
 func TestReplayLocked(t *testing.T) {
 	d := &busyOnce{Driver: honest(), refused: new(bool)}
 	s, doubts := replayOn(t, d, "{name: replay, replay: app.jsonl, clients: 1}", nil, map[string]string{"app.jsonl": twoConnections})
-	// The SELECT finds no row now, and the INSERT that failed as a duplicate when it was recorded
-	// succeeds.
+	// Because of the skipped transaction, the SELECT finds no row, and the INSERT that failed as a
+	// duplicate when it was recorded succeeds.
 	const want = "operations 6 failed 1 skipped 4 different 3 rows 0 error SQLITE_BUSY 1 [INSERT t 2] [BEGIN 2] [COMMIT 1] [SELECT t 1]"
 	if got := counts(s); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -275,7 +276,8 @@ func TestReplayLocked(t *testing.T) {
 	}
 }
 
-// TestReplayScript replays a script, and the output of .trace --profile --stmt.
+// TestReplayScript replays a SQL script, and the output of the SQLite shell's command .trace
+// --profile --stmt.
 func TestReplayScript(t *testing.T) {
 	const script = `-- a script
 INSERT INTO t (v) VALUES ('a;b'), (2);

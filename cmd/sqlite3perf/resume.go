@@ -51,7 +51,7 @@ func resume(ctx context.Context, env *cli.Environment, o *runOptions, name strin
 	return measure(ctx, env, o, r)
 }
 
-// checkExtended returns an error if the user typed a --time with which the run cannot go on.
+// checkExtended returns an error if the user typed a --time that does not extend the run.
 func (o *runOptions) checkExtended(run *result.Run) error {
 	took := run.Took().Round(time.Second)
 	switch {
@@ -241,7 +241,7 @@ func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
 }
 
 // workloadFile reads a workload from a file that the user typed again. The parameter "why" is the
-// reason why the text in the run is not enough.
+// reason why the text that is stored with the run is not enough.
 func (o *runOptions) workloadFile(r *request, c *result.Case, why error) (*workload.Workload, error) {
 	if len(o.workloads) == 0 {
 		return nil, fmt.Errorf("%w: name its file again with --workloads", why)

@@ -57,7 +57,7 @@ func TestSoakResumeAfterKills(t *testing.T) {
 		}
 		resumed++
 		s, running = p.start(again...), true
-		s.until(" trials in ") // this text is in the printed estimate or, if the first round is not complete, in the printed plan
+		s.until(" trials in ") // the command prints this text in its estimate or, if the first round is not complete, in its plan
 	}
 	if running {
 		s.wait()

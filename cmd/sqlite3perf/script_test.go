@@ -60,7 +60,7 @@ func (t tests) Run() int {
 		// inherit that. They don't inherit that a signal is caught, so this process catches interrupts.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
-	// The tests spend most of their time waiting for processes.
+	// Run more tests in parallel, because they spend most of their time waiting for processes.
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
@@ -115,7 +115,8 @@ func scripts(t *testing.T, soak bool) {
 	})
 }
 
-// cut is the command cut of scripts: cut FILE BYTES keeps only the first BYTES bytes of a file.
+// The function "cut" is the command "cut" of test scripts: cut FILE BYTES keeps only the first
+// BYTES bytes of a file.
 func cut(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: cut FILE BYTES")
@@ -229,8 +230,8 @@ var mountNamespace = sync.OnceValue(func() []string {
 	return nil
 })
 
-// status is the command status of scripts. It runs a command and expects an exit status, as in: status
-// 4 sqlite3perf run
+// The function "status" is the command "status" of test scripts. It runs a command and expects an exit
+// status, as in: status 4 sqlite3perf run
 func status(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N command [argument...]")
@@ -251,7 +252,8 @@ func exitStatus(ts *testscript.TestScript, command []string) int {
 	return status
 }
 
-// statusOf returns the exit status of a command, given its error; -1 if it did not run.
+// statusOf returns the exit status of a command, given the error with which the command ended. It
+// returns -1 if the command did not run.
 func statusOf(err error) int {
 	var exit *exec.ExitError
 	switch {
@@ -263,9 +265,9 @@ func statusOf(err error) int {
 	return -1
 }
 
-// fails is the command fails of scripts. It runs a command that must fail with an exit status and one
-// line that matches a pattern. The command must print nothing else and must not change any files. For
-// example: fails 2 'did you mean' sqlite3perf rnu
+// The function "fails" is the command "fails" of test scripts. It runs a command that must fail with
+// an exit status and one line that matches a pattern. The command must print nothing else and must
+// not change any files. For example: fails 2 'did you mean' sqlite3perf rnu
 func fails(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: fails N pattern command [argument...]")
@@ -294,8 +296,8 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 // schemas has the names of the files in docs/schemas for JSON outputs, by command.
 var schemas = map[string]string{"advise": "advice", "bisect": "bisection", "diff": "diff", "drivers": "drivers", "dsn": "dsn", "gate": "gate", "locks": "locks", "profile": "profile", "runs": "runs", "site": "figures", "tune": "tuning"}
 
-// fulfills is the command fulfills of scripts. It validates the JSON that was printed last against a
-// schema, as in: fulfills gate
+// The function "fulfills" is the command "fulfills" of test scripts. It validates the JSON that was
+// printed last against a schema, as in: fulfills gate
 func fulfills(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || schemas[args[0]] == "" {
 		ts.Fatalf("usage: fulfills %s", strings.Join(slices.Sorted(maps.Keys(schemas)), "|"))
@@ -371,9 +373,9 @@ func load(data []byte) (*report.JSON, error) {
 	return j, nil
 }
 
-// cells is the command cells of scripts. It writes the cells of the JSON report that was printed
-// last to a file. Each line has a cell's workload, phase, driver and status. For example: cells
-// got.txt
+// The function "cells" is the command "cells" of test scripts. It writes the cells of the JSON
+// report that was printed last to a file. Each line has a cell's workload, phase, driver and
+// status. For example: cells got.txt
 func cells(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: cells file")
@@ -394,8 +396,9 @@ func cells(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o644))
 }
 
-// trials is the command trials of scripts. It writes the trials of the JSON report that was printed
-// last to a file, with only those properties that must not depend on chance, as in: trials got.txt
+// The function "trials" is the command "trials" of test scripts. It writes the trials of the JSON
+// report that was printed last to a file, with only those properties that must not depend on
+// chance, as in: trials got.txt
 func trials(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: trials file")

@@ -107,7 +107,7 @@ type current struct {
 	}
 }
 
-// ask sends a request that changes something, with the page's token.
+// ask sends a request that changes something, with the token that the page has.
 func (s *served) ask(method, body string) (status int, c current) {
 	s.t.Helper()
 	r, err := http.NewRequest(method, s.url+"api/v1/current", strings.NewReader(body))
@@ -158,8 +158,9 @@ func (s *served) events(what string, is func(current) bool) (c current) {
 	return c
 }
 
-// TestServeToken checks that the server refuses requests without the token or with another one, and
-// that nobody can get the token from the server. Only the address that the server printed contains it.
+// TestServeToken checks that the server refuses requests without the token that it requires, or with a
+// wrong one, and that nobody can get the token from the server. Only the address that the server
+// printed contains it.
 func TestServeToken(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

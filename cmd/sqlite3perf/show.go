@@ -242,9 +242,9 @@ func storedOrReport(ctx context.Context, env *cli.Environment, storeFile, side s
 	return storedRun(ctx, env, storeFile, side, false)
 }
 
-// foreign reports whether a run may be somebody else's, because it was merged or is from a JSON report.
-// Nothing in such a run is executed, not even the SQL of its workloads. The parameter "named" is the
-// run's name on the command line, which ends in .json for a report.
+// The function "foreign" reports whether a run may be somebody else's, because it was merged or is from
+// a JSON report. Nothing in such a run is executed, not even the SQL of its workloads. The parameter
+// "named" is the run's name on the command line, which ends in .json for a report.
 func foreign(run *result.Run, named string) bool {
 	return run.Merged != "" || strings.HasSuffix(named, ".json")
 }
@@ -287,8 +287,8 @@ func write(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis) error 
 	}, o.Again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
 }
 
-// ofRun returns options with everything that the report of a run needs in addition: the evaluated
-// study, and hints for this run.
+// ofRun returns options for the report of a run: the parameter "options", the evaluated study, and
+// hints for this run.
 func ofRun(o *cli.OutputOptions, env *cli.Environment, a *stats.Analysis, options document.Options) report.Options {
 	opts := report.Options{Options: options, Study: study.Evaluate(a, "--scale full")}
 	opts.Hints = document.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: cli.ScaleHint, Samples: moreSamples,

@@ -121,7 +121,7 @@ func (p *place) started(cmd *exec.Cmd) *session {
 	return s
 }
 
-// until waits for a line on standard error that contains part.
+// until waits for a line on standard error that contains the parameter "part".
 func (s *session) until(part string) {
 	s.t.Helper()
 	late := time.After(patience)
@@ -141,8 +141,8 @@ func (s *session) until(part string) {
 	}
 }
 
-// untilRound waits until run 1 of the default store, which s measures, has a trial of round n. It reads the
-// store, because s measures many rounds between two lines that it prints.
+// untilRound waits until run 1 of the default store, which the session s measures, has a trial of round n.
+// It does not wait for a printed line, because s measures many rounds between two lines.
 func (p *place) untilRound(s *session, n int) {
 	p.t.Helper()
 	s.until("round 1 of")
@@ -188,7 +188,7 @@ func (s *session) signal(sig os.Signal) {
 	}
 }
 
-// wait returns the exit status, or -1 if a signal ended the command.
+// The method "wait" returns the exit status, or -1 if a signal ended the command.
 func (s *session) wait() int {
 	s.t.Helper()
 	for line := range s.lines {
@@ -201,14 +201,14 @@ func (s *session) wait() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// last returns the newest run that has ended, from the default store of p's commands.
+// The method "last" returns the newest run that has ended, from the default store of p's commands.
 func (p *place) last() *report.JSON {
 	p.t.Helper()
 	return p.shown("last")
 }
 
-// shown returns the JSON report of a run in the default store of p's commands. run is the run's ID or
-// "last".
+// shown returns the JSON report of a run in the default store of p's commands. The parameter "run" is
+// the run's ID or "last".
 func (p *place) shown(run string) *report.JSON {
 	p.t.Helper()
 	out, err := p.command("show", run, "--format", "json").Output()
@@ -222,13 +222,14 @@ func (p *place) shown(run string) *report.JSON {
 	return j
 }
 
-// alone checks that no worker is running and that no database is left.
+// The method "alone" checks that no worker is running and that no database is left.
 func (p *place) alone() {
 	p.t.Helper()
 	p.ended(true)
 }
 
-// ended checks that no worker is running and, if databases is true, that no database is left.
+// The method "ended" checks that no worker is running and, if the parameter "databases" is true,
+// that no database is left.
 func (p *place) ended(databases bool) {
 	p.t.Helper()
 	var left []string
@@ -338,8 +339,8 @@ func TestInterruptedGate(t *testing.T) {
 	p.alone()
 }
 
-// TestInterruptedDoctor checks that an interrupted doctor prints the facts that it knows
-// already.
+// TestInterruptedDoctor checks that an interrupted doctor prints the facts that it has already
+// found.
 func TestInterruptedDoctor(t *testing.T) {
 	t.Parallel()
 	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
@@ -464,7 +465,7 @@ func TestKilled(t *testing.T) {
 	if code := s.wait(); code != -1 {
 		t.Errorf("exit status %d", code)
 	}
-	p.ended(false) // a database may be left, if the kill came between a worker's answer and the removal; the next run must remove it
+	p.ended(false) // databases are not checked: one is left if the kill came just before its removal, and the next run must remove it
 	if out, err := p.command("show", "last").CombinedOutput(); err == nil || !strings.Contains(string(out), "none has ended: give the number 1 of the newest") {
 		t.Errorf("show last: %v\n%s", err, out)
 	}
@@ -658,8 +659,8 @@ func TestInterruptedBuild(t *testing.T) {
 	}
 }
 
-// TestInterruptedSays checks that release waits until the message about Ctrl-C has been printed,
-// even if the command ends at once.
+// TestInterruptedSays checks that the function "release" waits until the message about Ctrl-C has
+// been printed, even if the command ends at once.
 func TestInterruptedSays(t *testing.T) {
 	t.Parallel()
 	interrupts := make(chan os.Signal, 1)

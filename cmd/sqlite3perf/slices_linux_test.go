@@ -27,11 +27,11 @@ func (quietly) Building(int, int, string)     {}
 func (quietly) Built(int, int, string, error) {}
 
 // BenchmarkSlices measures the drivers of a default run in each round in several ways: each trial
-// alone, trials that take turns at whole phases, and trials that take turns at slices of several
-// lengths. For each phase and each way it prints how much longer an operation takes than in a trial
-// alone (the geometric mean over the drivers), and how much the ratios between drivers vary from round
-// to round. Then it prints how far these ratios differ from those of trials alone, and how far they
-// differ from those of the longest slices. docs/proofs.md has the figures.
+// alone, trials that take turns at whole phases, and trials that take turns at slices (parts of
+// phases) of several lengths. For each phase and each way it prints how much longer an operation takes
+// than in a trial alone (the geometric mean over the drivers), and how much the ratios between drivers
+// vary from round to round. Then it prints how far these ratios differ from those of trials alone, and
+// how far they differ from those of the longest slices. docs/proofs.md has the figures.
 func BenchmarkSlices(b *testing.B) {
 	o := &runOptions{}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
@@ -58,7 +58,7 @@ func BenchmarkSlices(b *testing.B) {
 		}
 	}
 	lengths := []time.Duration{alone, onePiece, 2 * time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
-	logs := map[string]map[time.Duration]map[string][]float64{} // logarithms of times in each round, by workload and phase, by length, and by driver
+	logs := map[string]map[time.Duration]map[string][]float64{} // logarithms of times in each round, by workload and phase, by length of the slices, and by driver
 	round := func(record bool) {
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			for _, l := range rand.Perm(len(lengths)) {
@@ -99,11 +99,11 @@ func BenchmarkSlices(b *testing.B) {
 			}
 		}
 	}
-	round(false) // not recorded, because slices need the speeds that this round measures
+	round(false) // this round is not recorded; it measures the speeds from which slices are computed
 	for b.Loop() {
 		round(true)
 	}
-	excess := map[time.Duration][]float64{} // by length, for each phase: variance of the differences from the ratios of trials alone, minus the variance that noise explains
+	excess := map[time.Duration][]float64{} // by length of the slices, for each phase: variance of the differences from the ratios of trials alone, minus the variance that noise explains
 	for _, at := range slices.Sorted(maps.Keys(logs)) {
 		for _, l := range lengths {
 			fmt.Println(line(at, l, logs[at], alone, lengths[len(lengths)-1]))
@@ -119,7 +119,7 @@ func BenchmarkSlices(b *testing.B) {
 	}
 }
 
-// length returns the name of a way to measure.
+// length returns the name of a length of slices, such as "alone" or "5ms".
 func length(l time.Duration) string {
 	return cmp.Or(map[time.Duration]string{alone: "alone", onePiece: "one piece"}[l], l.String())
 }
@@ -129,7 +129,7 @@ func length(l time.Duration) string {
 const alone, onePiece = time.Duration(-2), time.Duration(-1)
 
 // line returns the figures of a phase for slices of length l, compared with trials alone and with
-// the longest slices. logs has the logarithms of times by length, driver and round.
+// the longest slices. logs has the logarithms of times by length of the slices, driver and round.
 func line(at string, l time.Duration, logs map[time.Duration]map[string][]float64, alone, longest time.Duration) string {
 	drivers := slices.Sorted(maps.Keys(logs[l]))
 	var more, vary []float64
@@ -144,8 +144,8 @@ func line(at string, l time.Duration, logs map[time.Duration]map[string][]float6
 		difference(logs[l], logs[alone]), difference(logs[l], logs[longest]))
 }
 
-// differing says how far the ratios between drivers differ in two ways to measure. In each round, a
-// driver's difference is taken relative to the mean of the drivers' differences.
+// differing says how far the ratios between drivers differ between two ways to measure. In each
+// round, the mean of all drivers' differences is subtracted from each driver's difference.
 type differing struct {
 	variance float64           // variance of the drivers' median differences
 	noise    float64           // the part of the variance that noise explains
@@ -158,7 +158,8 @@ func (d differing) String() string {
 		100*math.Sqrt(d.variance), 100*math.Sqrt(d.noise), 100*d.most.Median, 100*d.most.Low, 100*d.most.High, d.driver)
 }
 
-// difference compares the logarithms of times in two ways to measure, by driver and round.
+// difference compares two ways to measure. The parameters have the logarithms of times, by driver
+// and round.
 func difference(got, other map[string][]float64) (all differing) {
 	drivers := slices.Sorted(maps.Keys(got))
 	mean := make([]float64, len(got[drivers[0]]))
@@ -188,7 +189,8 @@ func minus(x, y []float64) []float64 {
 	return list
 }
 
-// spread estimates the standard deviation of the values in list from the distance between their quartiles.
+// spread estimates the standard deviation of the values in the parameter "list" from the distance between
+// their quartiles.
 func spread(list []float64) float64 {
 	list = slices.Sorted(slices.Values(list))
 	return (list[3*len(list)/4] - list[len(list)/4]) / 1.349

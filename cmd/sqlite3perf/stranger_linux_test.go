@@ -31,8 +31,8 @@ var evil = []string{
 	"mattn@v1.14.23-0.20240101000000-0123456789ab", "mattn@v1.14.22:tags=libsqlite3",
 }
 
-// strangersRun returns a killed run of the given drivers and of one released driver. The function
-// change, if not nil, changes the run.
+// strangersRun returns a killed run of the given drivers and of one released driver. If the
+// function "change" is not nil, it changes the run.
 func strangersRun(t *testing.T, change func(*result.Run), drivers ...string) *result.Run {
 	t.Helper()
 	w := builtinKept(t, "simple")
@@ -165,8 +165,8 @@ func TestStrangersStore(t *testing.T) {
 	}
 }
 
-// takeWorkloads has a call of each command that has the flag --workloads, except serve, which runs
-// a workload only when a page asks for it.
+// takeWorkloads has the arguments of one call of each command that has the flag --workloads, except
+// serve, which runs a workload only when a page asks for it.
 var takeWorkloads = [][]string{
 	{"run", "--drivers", "modernc"}, {"run", "--drivers", "modernc", "--hosts", "pi"}, {"compare", "modernc", "mattn"}, {"gate", "--baseline", "modernc", "--drivers", "mattn", "--max-regression", "5%"},
 	{"bisect", "modernc@v1.34.0..v1.61.1"}, {"tune", "--drivers", "modernc"}, {"diff", "modernc", "mattn"}, {"advise", "--drivers", "modernc,mattn"},
@@ -188,7 +188,7 @@ func TestEveryCommandGetsStrangersWorkloads(t *testing.T) {
 func TestStrangersWorkload(t *testing.T) {
 	outside := t.TempDir()
 	victim := filepath.Join(outside, "victim.db")
-	for _, dir := range []string{outside, t.TempDir()} { // the second remains the working directory
+	for _, dir := range []string{outside, t.TempDir()} { // after the loop, the second one is the working directory
 		t.Chdir(dir)
 		db, err := sql.Open("sqlite", "file:victim.db")
 		if err != nil {
@@ -364,7 +364,7 @@ func TestRecordingsMutated(t *testing.T) {
 	}
 	begin, commit := `{"at":2500,"took":0,"conn":2,"tx":1,"do":"begin"}`+"\n", `{"at":4000,"took":100,"conn":2,"tx":1,"do":"commit"}`+"\n"
 	for _, text := range []string{strings.Replace(recorded, begin, begin+begin, 1), strings.Replace(recorded, commit, strings.ReplaceAll(begin, "1", "2"), 1)} {
-		if !replayed(theirs(text, phases[0])) { // a library waits for the end of a transaction before it begins another
+		if !replayed(theirs(text, phases[0])) { // an unusual order of transactions is valid: a library waits for the end of a transaction before it begins another
 			t.Errorf("not read:\n%s", text)
 		}
 	}

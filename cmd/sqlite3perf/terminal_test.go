@@ -106,7 +106,8 @@ func TestFirstScreen(t *testing.T) {
 			t.Errorf("%s: exit status %d, %.100s, %s", args, code, out.String(), messages.String())
 		}
 	}
-	// Comments with the answer and the settings in force follow the text of a workload, but not in pipes.
+	// On a terminal, comments with the answer and the settings in force follow the text of a workload. In
+	// a pipe, nothing follows it.
 	text, err := os.ReadFile("testdata/tiny.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// live is the command live of scripts. It opens a database in WAL mode, as an application does, and
-// keeps it open, so that what it commits is only in the write-ahead log. For example: live app.db
-// 'INSERT …'
+// The function "live" is the command "live" of test scripts. It opens a database in WAL mode, as an
+// application does, and keeps it open, so that what it commits is only in the write-ahead log. For
+// example: live app.db 'INSERT …'
 func live(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: live file statements")
@@ -30,8 +30,8 @@ func live(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// listing is the command listing of scripts. It writes the names, sizes, times and hashes of a
-// directory's files to a file, as in: listing dir got.txt
+// The function "listing" is the command "listing" of test scripts. It writes the names, sizes,
+// times and hashes of a directory's files to a file, as in: listing dir got.txt
 func listing(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: listing directory file")

@@ -67,8 +67,8 @@ func TestSoakWalkthrough(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", line, err, out)
 		}
-		// Up to 99 events may end differently, because two visitors with the same user may have been
-		// active at the same time.
+		// Up to 99 events may end differently than in the recording, because two visitors with the same
+		// user may have been active at the same time.
 		if m := differently.FindSubmatch(out); m != nil && len(m[1]) > 2 {
 			t.Errorf("%s: the replay is not what was recorded:\n%s", line, out)
 		}
@@ -131,8 +131,8 @@ func TestCopyProgram(t *testing.T) {
 	}
 }
 
-// replayedEverywhere checks that each driver in can replays the recording that the walkthrough
-// made, and that python and sqinn give the reasons why they cannot.
+// replayedEverywhere checks that each driver in the constant "can" replays the recording that the
+// walkthrough made, and that python and sqinn give the reasons why they cannot.
 func replayedEverywhere(t *testing.T, shop string, env []string) {
 	t.Helper()
 	const can = "mattn modernc ncruces glebarez zombiezen crawshaw bvinc eatonphil tailscale native"

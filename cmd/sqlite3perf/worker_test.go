@@ -65,7 +65,7 @@ func (d *spoiled) Open(ctx context.Context, path string, s driver.Settings) (dri
 		s = s.With(driver.Settings{"synchronous": "off"})
 	}
 	if _, asked := s["journal_mode"]; d.fault == "wal" && !asked {
-		s = s.With(driver.Settings{"journal_mode": "wal"}) // zombiezen and crawshaw set this, too
+		s = s.With(driver.Settings{"journal_mode": "wal"}) // the drivers zombiezen and crawshaw set WAL by default, too
 	}
 	db, err := d.Driver.Open(ctx, path, s)
 	if err != nil {
@@ -131,7 +131,7 @@ func (t *wrappedTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, erro
 	return &wrappedStmt{t.wrap(inner, s.st), inner, s.st}, err
 }
 
-// wrappedStmt is a wrapped statement, together with the statement inner that it wraps.
+// wrappedStmt is a wrapped statement. The field "inner" has the statement that it wraps.
 type wrappedStmt struct {
 	driver.Stmt
 	inner driver.Stmt
@@ -151,7 +151,7 @@ func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit f
 		switch s.fault {
 		case "killed":
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = self.Kill() // if the kill fails, the sleep shows that
+				_ = self.Kill() // if the kill fails, the worker sleeps until the trial's time limit
 			}
 			time.Sleep(time.Hour)
 		case "complains":

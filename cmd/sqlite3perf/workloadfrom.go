@@ -186,7 +186,7 @@ func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database st
 		if c, err = o.compare(ctx, w, resolved, tell); err != nil {
 			return err
 		}
-		if _, err := o.valid(w); err != nil { // the comparison may have changed the text
+		if _, err := o.valid(w); err != nil { // the comparison may have changed the text of the workload
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ func openByHand(path string) (byhand.Database, error) {
 
 func (h *hand) Close() error { return h.pool.Close() }
 
-// on runs f on a connection of the pool.
+// The method "on" runs f on a connection of the pool.
 func (h *hand) on(f func(*sqlite.Conn) error) error {
 	c := h.pool.Get(nil) //nolint:staticcheck // to the library, nil is a context that does not end
 	defer h.pool.Put(c)
@@ -42,7 +42,7 @@ func (h *hand) on(f func(*sqlite.Conn) error) error {
 }
 
 // transaction runs f in a transaction. It does not use the library's Save, which asks Go's runtime
-// for the name of its caller each time.
+// for its caller's name at each call.
 func transaction(c *sqlite.Conn, f func() error) error {
 	if err := sqlitex.Exec(c, "BEGIN", nil); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestSettingsThatNobodyAskedFor checks that synchronous has the same value in the proof, which is
-// the worker's first reading of all settings, and in all later readings. If no settings are
+// TestSettingsThatNobodyAskedFor checks that the setting synchronous has the same value in the
+// proof (the worker's first reading of all settings) and in all later readings. If no settings are
 // requested, the database has a WAL, and the library's SQLite changes synchronous when it first
 // reads the database. The proof must already have the changed value, because otherwise the change
 // would be blamed on the workload.

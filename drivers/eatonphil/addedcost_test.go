@@ -19,8 +19,8 @@ var library = addedcost.Library{Driver: eatonphil.New(), Open: openByHand}
 func TestDriver(t *testing.T)      { suite.Test(t, library) }
 func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
-// hand is the hand-written code with which package addedcost compares the driver. It keeps a
-// connection with its statements in a channel, since the library has no pool.
+// hand is the hand-written code with which package addedcost compares the driver. A channel with
+// one connection serves as the pool, because the library has none.
 type hand struct{ free chan *conn }
 
 type conn struct {
@@ -38,7 +38,7 @@ func openByHand(path string) (byhand.Database, error) {
 	return h, nil
 }
 
-// on runs f on the connection in the channel. It waits until the connection is free.
+// The method "on" runs f on the connection in the channel. It waits until the connection is free.
 func (h *hand) on(f func(*conn) error) error {
 	c := <-h.free
 	defer func() { h.free <- c }()

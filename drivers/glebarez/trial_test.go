@@ -15,10 +15,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestSharedCacheProof checks that a trial with a shared cache ends, and that the worker reports the
-// requested settings as in force, even txlock. If another connection of the cache holds a lock, the
-// library waits whatever the busy_timeout is, even after the context of the call has ended. So the
-// code that observes a lock must release the lock itself.
+// TestSharedCacheProof checks that a trial with a shared cache ends, and that the worker reports
+// that all requested settings are in force, even txlock. If another connection of the cache holds a
+// lock, the library waits whatever the busy_timeout is, even after the context of the call has
+// ended. So the code that observes a lock must release the lock itself.
 func TestSharedCacheProof(t *testing.T) {
 	for _, journal := range []string{"wal", "delete"} {
 		for _, lock := range []string{"deferred", "immediate"} {

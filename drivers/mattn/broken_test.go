@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
 
-// TestSoakSuiteFinds breaks the driver in one way after another. For each way, the field "found"
-// lists checks of the conformance suite. These checks must fail.
+// TestSoakSuiteFinds breaks the driver in many ways, one at a time. For each way, the field "found"
+// of [breakage] lists the checks of the conformance suite that must fail.
 func TestSoakSuiteFinds(t *testing.T) {
 	checks := map[string]drivertest.Check{}
 	for _, c := range drivertest.Checks() {
@@ -93,7 +93,7 @@ func readForAWhile(t *testing.T, path string) {
 }
 
 // TestSoakLimitsAreProven checks that the suite reports declared limits of two kinds: limits that
-// no check knows, and limits that are not true.
+// no check knows, and limits that the driver does not have.
 func TestSoakLimitsAreProven(t *testing.T) {
 	b := breakage{info: func(i *driver.Info) {
 		i.Limits = maps.Clone(i.Limits)
@@ -119,8 +119,8 @@ func TestUnopenable(t *testing.T) {
 	}
 }
 
-// TestFailuresNameTheLimit expects each failure to say which limit to declare, or that none can
-// be declared.
+// TestFailuresNameTheLimit expects each failure to say which limit the driver must declare, or that
+// no limit can be declared.
 func TestFailuresNameTheLimit(t *testing.T) {
 	b := breakage{settings: func(s driver.Settings) { delete(s, "cache_size") }, query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
 		return s.Query(ctx, b, r, func(row driver.Row) error {
@@ -147,7 +147,7 @@ func TestFailuresNameTheLimit(t *testing.T) {
 }
 
 // breakage is one way in which a driver may be wrong. Each function that is not nil changes or
-// replaces the driver's method or value of that name.
+// replaces the driver's method or value that has the name of the field.
 type breakage struct {
 	found    []string // names of the checks that must fail
 	info     func(*driver.Info)
@@ -162,13 +162,14 @@ type breakage struct {
 	affected func(inTx bool, r driver.Result) driver.Result
 }
 
-// without returns the breakage of a driver that ignores a setting. The checks in found must fail.
+// The function "without" returns the breakage of a driver that ignores a setting. The checks in
+// "found" must fail.
 func without(name string, found ...string) breakage {
 	return breakage{found: found, settings: func(s driver.Settings) { delete(s, name) }}
 }
 
-// change returns the breakage of a driver that changes every row by f before the row is visited.
-// The checks in found must fail.
+// The function "change" returns the breakage of a driver that changes every row by f before the row
+// is visited. The checks in "found" must fail.
 func change(f func(driver.Row), found ...string) breakage {
 	return breakage{found: found, query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
 		return s.Query(ctx, b, r, func(row driver.Row) error {
@@ -297,7 +298,7 @@ func breakages() map[string]breakage {
 		"texts that change": {
 			found: []string{"values/texts outlive the visit"},
 			query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
-				var held []driver.Row // each row that was visited, with the text of the row before it
+				var held []driver.Row // the rows so far; visit gets the row before the current one
 				return s.Query(ctx, b, r, func(row driver.Row) error {
 					held = append(held, slices.Clone(row))
 					return visit(held[max(0, len(held)-2)])

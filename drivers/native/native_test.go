@@ -110,7 +110,7 @@ func TestPages(t *testing.T) {
 			blobs[i] = nil
 		}
 	}
-	for range 3000 { // so many small rows that their number fills a page
+	for range 3000 { // adds so many small rows that a page is full because of their number, not their size
 		a, blobs = append(a, "x"), append(blobs, "yz")
 	}
 	b := texts(blobs...)
@@ -122,7 +122,7 @@ func TestPages(t *testing.T) {
 	}
 	for _, adHoc := range []bool{false, true} {
 		q := prepare(t, c, driver.Statement{SQL: "SELECT id, a, b FROM t ORDER BY id", Columns: types(driver.Int, driver.Text, driver.Blob), AdHoc: adHoc})
-		for range 2 { // the second time with pages that have grown
+		for range 2 { // in the second pass, pages have grown
 			gotA, gotB := []any{}, []any{}
 			err := q.Query(t.Context(), nil, 0, func(row driver.Row) error {
 				if row[0].Null || row[0].Int != int64(len(gotA)) {

@@ -25,7 +25,7 @@ type parameters struct {
 	recent [4]memory // the last four objects that were pinned; the oldest is overwritten first
 	turn   int
 
-	// values, nulls and bytes are the memory to which the columns in the field copied point.
+	// values, nulls and bytes are the memory to which the columns in the field "copied" point.
 	values [][]uint64
 	nulls  [][]bool
 	bytes  []byte
@@ -81,7 +81,7 @@ func (p *parameters) set(b *driver.Batch, lo, hi int) error {
 	return p.pin(b.Columns, hi)
 }
 
-// copy copies the rows into C's memory, and reports whether there was room for them.
+// The method "copy" copies the rows into C's memory, and reports whether there was room for them.
 func (p *parameters) copy(columns []driver.Column, lo, hi int) bool {
 	if hi-lo > C.NATIVE_COPY_ROWS || len(columns) > len(p.copied) {
 		return false

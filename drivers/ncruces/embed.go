@@ -9,5 +9,5 @@ import (
 	_ "github.com/ncruces/go-sqlite3/embed"
 )
 
-// withRoom does nothing, because old releases map no database into memory.
+// withRoom does nothing, because old releases of the library map no database into memory.
 func withRoom(ctx context.Context, _ int64) context.Context { return ctx }

@@ -19,7 +19,7 @@ func init() {
 }
 
 // withRoom gives each connection that is opened with ctx the library's default of 256 MiB of memory, and
-// more for the mapped part of the file.
+// more for the mapped part of the database file.
 func withRoom(ctx context.Context, mapped int64) context.Context {
 	return sqlite3.WithMaxMemory(ctx, 256<<20+mapped)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestLargeMapping maps more than 256 MiB of a database, which is the memory that a connection of
-// the library has by default.
+// TestLargeMapping maps more than 256 MiB of a database. By default, a connection of the library
+// has only 256 MiB of memory.
 func TestLargeMapping(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	db, err := ncruces.New().Open(t.Context(), path, driver.Settings{"mmap_size": "536870912"})

@@ -40,8 +40,8 @@ var (
 )
 
 // The function "beside" returns the directory in which the nodes of a database keep their data, and the
-// file with the addresses at which other processes find the nodes. The directory's name is a hash,
-// because rqlited reads some characters of a database's name as options.
+// path of the file with the addresses at which other processes find the nodes. The directory's name is
+// a hash, because rqlited reads some characters of a database's name as options.
 func beside(path string) (dir, addresses string) {
 	h := fnv.New64a()
 	h.Write([]byte(filepath.Base(path)))
@@ -364,9 +364,8 @@ func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
 	return s, nil
 }
 
-// named returns an error if RQLITE_ADDRESSES is set and the parameter "host" is not one of its nodes. The
-// library would send requests, with the password, to all nodes that a node lists, and these may be any
-// hosts.
+// named returns an error if RQLITE_ADDRESSES is set and the parameter "host" is not one of its nodes.
+// Without this check, the library would send requests, with the password, to all hosts that a node lists.
 func (c *cluster) named(host string) error {
 	if c.given == nil || slices.ContainsFunc(c.urls, func(u string) bool { return bare(u) == host }) {
 		return nil

@@ -276,7 +276,7 @@ var codes = []struct {
 	code  int
 }{
 	{"constraint failed", driver.CodeConstraint},
-	{"cannot store ", driver.CodeConstraint}, // in a STRICT table
+	{"cannot store ", driver.CodeConstraint}, // beginning of the message for a value of a wrong type in a STRICT table
 	{"attempt to write a readonly database", driver.CodeReadonly},
 	{"database is locked", driver.CodeBusy},
 	{"database or disk is full", driver.CodeFull},

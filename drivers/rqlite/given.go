@@ -59,8 +59,8 @@ func suits(s *nodes.Status, wanted driver.Settings) error {
 	return &driver.SettingError{Err: errors.New(strings.Join(bad, "; "))}
 }
 
-// take uses the cluster whose addresses are in list. It returns an error if the cluster's database is
-// not empty, or if the settings cannot take effect in this cluster.
+// take uses the cluster whose addresses are in the parameter "list". It returns an error if the
+// cluster's database is not empty, or if the settings cannot take effect in this cluster.
 func (c *cluster) take(ctx context.Context, list string, settings driver.Settings) error {
 	for a := range strings.SplitSeq(list, ",") {
 		a = strings.TrimSpace(a)
@@ -87,7 +87,7 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 		s, err := statusWithin(ctx, patience, u)
 		if err == nil && s.Leader != "" {
 			status = s
-			c.urls[0], c.urls[i] = c.urls[i], c.urls[0] // this node is asked first, because earlier nodes may not answer
+			c.urls[0], c.urls[i] = c.urls[i], c.urls[0] // this node is asked first, because the nodes before it in the list may not answer
 			break
 		}
 		if err == nil {
@@ -248,7 +248,8 @@ func oneLine(err error) string {
 
 var creation = regexp.MustCompile("(?i)^CREATE\\s+(?:VIRTUAL\\s+)?(TABLE|VIEW)\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?(?:main\\s*\\.\\s*)?(\"(?:[^\"]|\"\")+\"|`[^`]+`|\\[[^]]+\\]|[\\w$\\x80-\\x{10ffff}]+)")
 
-// createdBy returns the table or view that a statement creates, such as "TABLE IF EXISTS t", or "".
+// createdBy returns the table or view that a statement creates, such as "TABLE IF EXISTS t", or ""
+// if the statement creates none.
 func createdBy(sql string) string {
 	m := creation.FindStringSubmatch(driver.TrimScript(sql))
 	if m == nil {
@@ -264,9 +265,9 @@ func (g *given) note(what string) {
 	}
 }
 
-// create notes the tables and views in list, and then calls the function "send", which creates them. If g
-// is nil, create only calls "send". The method "leave" waits until "send" has returned. The nodes complete
-// a request even if its client gives up, so the context for "send" ends later than ctx.
+// create notes the tables and views in the parameter "list", and then calls the function "send", which
+// creates them. If g is nil, create only calls "send". The method "leave" waits until "send" has returned.
+// The nodes complete a request even if its client gives up, so the context for "send" ends later than ctx.
 func (g *given) create(ctx context.Context, list []string, send func(context.Context) error) error {
 	if g == nil {
 		return send(ctx)
@@ -303,7 +304,7 @@ func (g *given) noteLoaded(ctx context.Context, c *cluster) error {
 	return err
 }
 
-// alone returns an error if the cluster has a table or view that this process has not
+// The method "alone" returns an error if the cluster has a table or view that this process has not
 // created. Loading a file would replace that table or view too.
 func (g *given) alone(ctx context.Context, c *cluster) error {
 	n, err := c.count(ctx, "SELECT count(*) FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%' OR sql LIKE 'CREATE VIEW%'")

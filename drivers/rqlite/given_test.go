@@ -82,7 +82,8 @@ func TestRunningCluster(t *testing.T) {
 		t.Errorf("after the refusal: %s", got)
 	}
 
-	// A saved file is loaded into an empty cluster, and its tables are dropped again at the end.
+	// A file that the driver has saved is loaded into an empty cluster, and its tables are dropped
+	// again at the end.
 	ask(t, c, "/db/execute", "DROP TABLE others")
 	db = open(t, path, nil, "INSERT INTO t VALUES (2, 2)")
 	wantRows(t, db, 2)
@@ -94,8 +95,8 @@ func TestRunningCluster(t *testing.T) {
 	}
 }
 
-// wantLine expects an error whose message is one line. The line must contain the text in want, and
-// no password.
+// wantLine expects an error whose message is one line. The line must contain the text in the
+// parameter "want", and no password.
 func wantLine(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
@@ -130,7 +131,7 @@ func TestRunningClusterFails(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "test.db")
 			db, err := rqlite.New().Open(t.Context(), path, nil)
 			if err == nil {
-				_ = db.Close() // the missing error is reported below
+				_ = db.Close() // if there is no error, wantLine reports that below
 			}
 			if c.name == "no quorum" && err != nil && strings.Contains(err.Error(), "it knows no leader: more than half of the nodes must run: start the others") {
 				return // the remaining node already knows that there is no leader
@@ -168,7 +169,7 @@ func TestRunningClusterIsNone(t *testing.T) {
 		t.Setenv("RQLITE_ADDRESSES", address)
 		db, err := rqlite.New().Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), nil)
 		if err == nil {
-			_ = db.Close() // the missing error is reported below
+			_ = db.Close() // if there is no error, that is reported below
 		}
 		wantLine(t, address, err, "RQLITE_ADDRESSES: no node can be used: "+want)
 	}

@@ -66,9 +66,9 @@ func (l *lines) close() {
 	}
 }
 
-// shown returns the delay between all nodes, according to the addresses that the cluster itself
-// knows. ok is false if a proxy has another delay or another target, or if some traffic between
-// nodes does not go through the proxies.
+// shown returns the delay between all nodes. ok is false if the nodes do not know each other by the
+// addresses of the proxies, if a proxy has another delay or another target, or if some traffic
+// between nodes does not go through the proxies.
 func (l *lines) shown(ctx context.Context, c *cluster) (d time.Duration, ok bool, err error) {
 	data, err := c.call(ctx, http.MethodGet, "/nodes?ver=2", nil)
 	if err != nil {

@@ -63,8 +63,8 @@ func TestSoakHarm(t *testing.T) {
 	}
 }
 
-// TestNodeDelay expects the median time of a write to be at least twice the delay: once for the
-// message from the leader to another node, and once for the answer.
+// TestNodeDelay expects the median time of a write to be at least twice the delay between nodes:
+// once for the message from the leader to another node, and once for the answer.
 func TestNodeDelay(t *testing.T) {
 	const delay = 40 * time.Millisecond
 	db, d := openCluster(t, driver.Settings{"nodes": "3", "pool_size": "2", "node_delay": strconv.FormatInt(delay.Milliseconds(), 10)})

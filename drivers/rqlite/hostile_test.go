@@ -41,7 +41,7 @@ func TestHostileNode(t *testing.T) {
 	status := func(w http.ResponseWriter) {
 		fmt.Fprint(w, `{"build":{"version":"8"},"store":{"leader":{"node_id":"1","addr":"a"},"nodes":[{"suffrage":"Voter"}],"raft":{"state":"Leader"},"sqlite3":{"version":"3.46.1","pragmas":{"rw":{"foreign_keys":"0"}}}}}`)
 	}
-	// honest gives the correct answers to the requests that come before the trial.
+	// The function "honest" gives the correct answers to the requests that come before the trial.
 	honest := func(own string, w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/status":
@@ -115,7 +115,7 @@ func TestHostileNode(t *testing.T) {
 			db, err := rqlite.New().Open(ctx, filepath.Join(t.TempDir(), "test.db"), driver.Settings{"pool_size": "1"})
 			if err == nil {
 				err = db.Script(ctx, "INSERT INTO t VALUES (1)")
-				_ = db.Close() // fails too, because the node cannot save the database
+				_ = db.Close() // Close fails too, because the node cannot save the database
 			}
 			runtime.ReadMemStats(&after)
 			wantLine(t, name, err, x.want)

@@ -11,10 +11,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestRecover commits transactions on a node that is then killed. New nodes start with the files
-// that are left: with all files, without Raft's log, and with a truncated log. With all files, the
-// database must have all transactions. Without the log, it must be empty. A truncated log must be
-// an error.
+// TestRecover commits transactions on a node that is then killed. Then new nodes start with the
+// files that the killed node has left: with all files, without Raft's log, and with a truncated
+// log. With all files, the database must have all transactions. Without the log, it must be empty.
+// A truncated log must be an error.
 func TestRecover(t *testing.T) {
 	const last = 2 // number of the last transaction
 	job := func(path string, s driver.Settings, j protocol.Job) *protocol.JobResult {

@@ -302,7 +302,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// share opens the database at path and adds a row to the table t. Then it waits until it is killed.
+// The function "share" opens the database at path and adds a row to the table t. Then it waits
+// until it is killed.
 func share(path string) int {
 	db, err := rqlite.New().Open(context.Background(), path, nil)
 	if err == nil {
@@ -313,7 +314,8 @@ func share(path string) int {
 	return 0
 }
 
-// process runs share in a new process. It returns when share has added the row.
+// The function "process" runs the function "share" in a new process. It returns when "share" has
+// added the row.
 func process(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// request sends a request to a worker in this process and returns the worker's answers.
+// The function "request" sends a request to a worker in this process and returns the worker's
+// answers.
 func request(t *testing.T, r protocol.Request) []protocol.Response {
 	t.Helper()
 	answers, err := protocol.Exchange(r, func(in io.Reader, out io.Writer) error { return worker.Serve(t.Context(), rqlite.New(), in, out) })

@@ -22,9 +22,9 @@ var library = addedcost.Library{Driver: sqinn.New(), Open: openByHand, Slow: tru
 func TestDriver(t *testing.T)      { suite.Test(t, library) }
 func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
-// hand is the hand-written code with which package addedcost compares the driver. It keeps a child
-// process in a channel, since the library has no pool. An insert is one request, as the library
-// intends.
+// hand is the hand-written code with which package addedcost compares the driver. A channel with
+// one child process serves as the pool, because the library has none. An insert of many rows is one
+// request, as the library intends.
 type hand struct{ free chan *lib.Sqinn }
 
 var userTypes = []byte{lib.ValInt64, lib.ValInt64, lib.ValText, lib.ValInt64}
@@ -42,7 +42,7 @@ func openByHand(path string) (byhand.Database, error) {
 	return h, nil
 }
 
-// on runs f with the child process, which is the pool's only connection.
+// The method "on" runs f with the child process, which is the pool's only connection.
 func (h *hand) on(f func(*lib.Sqinn) error) error {
 	c := <-h.free
 	defer func() { h.free <- c }()
@@ -88,7 +88,7 @@ func (h *hand) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
 			values := make([]any, 0, 4*len(blog.Users))
 			for i := range blog.Users {
 				u := &blog.Users[i]
-				active := int64(0) // the library binds no bool
+				active := int64(0) // an integer, because the library cannot bind a bool
 				if u.Active {
 					active = 1
 				}

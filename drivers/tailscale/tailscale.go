@@ -44,7 +44,8 @@ func script(_ context.Context, c sql.Conn, queries string) error {
 	return sqlite.ExecScript(c.(sqlite.SQLConn), queries)
 }
 
-// limitAttached calls SQLite's C function, because the library has no call for it.
+// limitAttached sets the greatest number of attached databases. It calls SQLite's C function
+// sqlite3_limit, because the library has no method for that.
 func limitAttached(c sql.Conn, most int) (before int, err error) {
 	v := reflect.Indirect(reflect.ValueOf(c))
 	for range 2 { // twice, because the library's connection contains a connection of its package cgosqlite

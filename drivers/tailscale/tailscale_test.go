@@ -32,7 +32,7 @@ func BenchmarkEachConnection(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer st.Close()
-			if on == "second connection" { // the first connection stays out of the pool
+			if on == "second connection" { // hold the first connection, so that the statement runs on another one
 				c, err := db.Conn(ctx)
 				if err != nil {
 					b.Fatal(err)

@@ -34,7 +34,7 @@ func openByHand(path string) (byhand.Database, error) {
 
 func (h *hand) Close() error { return h.pool.Close() }
 
-// on runs f on a connection of the pool.
+// The method "on" runs f on a connection of the pool.
 func (h *hand) on(f func(*sqlite.Conn) error) error {
 	c, err := h.pool.Take(context.Background())
 	if err != nil {

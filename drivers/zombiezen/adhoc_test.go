@@ -9,7 +9,7 @@ import (
 )
 
 // TestAdHocIsCached checks that statements with the option AdHoc are compiled at their first
-// execution and then found in the connection's cache, as in sqlitex.Execute.
+// execution and then found in the connection's cache, as with sqlitex.Execute.
 func TestAdHocIsCached(t *testing.T) {
 	lib, err := sqlite.OpenConn(":memory:")
 	if err != nil {

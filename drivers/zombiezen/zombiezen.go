@@ -57,7 +57,7 @@ func wrap(err error) error {
 // pool is the library's pool, with a number for each connection, which package connpool needs.
 type pool struct {
 	*sqlitex.Pool
-	conns map[*sqlite.Conn]*conn // maps a connection of the library to ours; prepare fills the map
+	conns map[*sqlite.Conn]*conn // maps a connection of the library to the conn that contains it; the method "prepare" fills the map
 	queue *connpool.Queue
 }
 
@@ -115,7 +115,8 @@ func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
 func (c *conn) LastInsertId() (int64, error) { return c.LastInsertRowID(), nil }
 
 // Guard makes the library interrupt the connection when ctx ends. It tells the library only if ctx
-// differs from the previous context, because that costs time, and many executions share a context.
+// differs from the previous context, because telling the library costs time, and many executions
+// share a context.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	if done := ctx.Done(); done != c.done {
 		c.SetInterrupt(done)

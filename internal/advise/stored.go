@@ -14,7 +14,7 @@ const keptVersion = 1
 
 // Looked has the facts for advice that don't come from the samples.
 type Looked struct {
-	Footprints map[string]*result.Footprint `json:"footprints,omitempty"` // footprints of workers, by the driver's name in the run
+	Footprints map[string]*result.Footprint `json:"footprints,omitempty"` // sizes and build times of workers, by the driver's name in the run
 	Answers    *diff.Diffed                 `json:"answers,omitempty"`    // comparison of the drivers' answers; nil if they were not compared
 
 	Diff    bool   `json:"diff,omitempty"`     // the user asked to compare answers

@@ -102,10 +102,10 @@ func advicePage(a Advised, o document.Options) document.Document {
 	return document.WithSource(slices.Insert(d, at, document.Blocks(a.pictures())...), conditions.PictureSource(a.Of.Run))
 }
 
-// pictures returns pictures of the times by which speed is judged. If there is a summary over several
-// tables, these are its bars and a map with the ratio of each driver in each table. Otherwise there
-// are bars for the table in which speed is judged. The page does not contain the samples, so pictures
-// have no links to them.
+// pictures returns pictures of the times by which speed is judged. If there is a summary over
+// several tables, the pictures are the bars of the summary and a map with the ratio of each driver
+// in each table. Otherwise they are bars for the table in which speed is judged. The page does not
+// contain the samples, so pictures have no links to them.
 func (a Advised) pictures() (list []document.PictureBlock) {
 	s := report.ScopeOf(report.Options{Link: func(int, string) string { return "" }})
 	looks := report.LooksOf(a.Of)
@@ -185,9 +185,9 @@ func workloadsOf(run *result.Run) (names []string) {
 }
 
 // options says under which conditions to take a candidate other than the recommended one. It also
-// lists the reasons that the answer does not mention.
+// lists the reasons for the recommendation that the answer does not mention.
 func options(a Advised) (l document.List) {
-	var needs conditions.Groups[string, string] // candidates by the condition
+	var needs conditions.Groups[string, string] // candidates, by the condition under which to take them
 	var harmless, cells []string
 	for _, o := range a.Overturn {
 		switch {

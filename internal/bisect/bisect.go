@@ -41,9 +41,9 @@ type Step struct {
 
 // Finding is the result of a [Search].
 type Finding struct {
-	Releases   []string // oldest first
+	Releases   []string // the releases that can be compared, the oldest first
 	UntilFixed bool
-	Margin     float64      // margin of ratios; with 0.05, a difference of 5 % is no change
+	Margin     float64      // differences up to this fraction are no change: 0.05 means 5 %
 	Metric     stats.Metric // the metric that the search followed; "" for time
 
 	Change *Change // the change that was found; nil if none was seen
@@ -101,8 +101,8 @@ func (e *StartError) Error() string {
 
 // Search looks for the release that changed a cell.
 type Search struct {
-	Releases []string     // oldest first, two or more
-	Margin   float64      // margin of ratios, as in [Finding]
+	Releases []string     // two or more releases, the oldest first
+	Margin   float64      // differences up to this fraction are no change: 0.05 means 5 %
 	Phase    string       // the only phase that the search follows; "" for all phases
 	Metric   stats.Metric // the metric that the search follows; "" for time
 
@@ -223,7 +223,8 @@ func (s *Search) take(at int, step *Step) {
 	}
 }
 
-// again judges each unclear step once more. It is called when a later step has shown the change.
+// The method "again" judges each unclear step once more. It is called when a later step has shown
+// the change.
 func (s *Search) again() {
 	s.unclear = nil
 	for _, step := range s.f.Steps {
@@ -259,7 +260,7 @@ func (s *Search) step(ctx context.Context, first, second int) (*Step, error) {
 			}
 		}
 		if gone && missing.Release == step.First {
-			step.Second = step.First // the passed-over release is the first release
+			step.Second = step.First // the release that is passed over is the first one of this step
 		}
 		s.f.Steps = append(s.f.Steps, step)
 		if s.End != nil {

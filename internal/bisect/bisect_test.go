@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bench measures imaginary releases with a real [lab.Laboratory]. Its clock advances only during
-// trials, by one second for each.
+// bench measures imaginary releases with a real [lab.Laboratory]. The clock of bench advances only
+// during trials, by one second for each trial.
 type bench struct {
 	releases []string
 	rand     *rand.Rand
@@ -171,8 +171,8 @@ func TestSyncs(t *testing.T) {
 	}
 }
 
-// TestProveTenPercent runs 20 searches. In each, the phase query takes 10 % longer from some release
-// on. The search must find that release with few builds.
+// TestProveTenPercent runs 20 searches. In each, the phase query takes 10 % longer from one release
+// on. The search must find that release, and build few releases.
 func TestProveTenPercent(t *testing.T) {
 	for seed := range uint64(20) {
 		b := newBench(seed)

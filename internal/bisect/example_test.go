@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// The query takes 1.2 times as long from v1.3.0 on.
+// In this example, the query takes 1.2 times as long from release v1.3.0 on.
 func ExampleSearch() {
 	times := map[string]int64{"v1.0.0": 100, "v1.1.0": 100, "v1.2.0": 100, "v1.3.0": 120, "v1.4.0": 120}
 	measure := func(_ context.Context, first, second string, _ *bisect.Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
@@ -17,7 +17,7 @@ func ExampleSearch() {
 		for i, release := range []string{first, second} {
 			run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: "mine", Driver: release, Phases: []string{"query"}})
 			for round := range 11 {
-				wall := times[release]*1000 + int64((round*(i+3))%7) // some noise
+				wall := times[release]*1000 + int64((round*(i+3))%7) // adds some noise
 				run.Trials = append(run.Trials, result.Trial{Case: i + 1, Round: round + 1, Status: result.OK,
 					Samples: []result.Sample{{Phase: "query", Metric: result.MetricTime, WallNS: wall}}})
 			}

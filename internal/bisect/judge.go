@@ -185,8 +185,8 @@ func (c *Change) nearer(x *stats.Compared) float64 {
 	return at / 3 // the effect is significant although its interval is missing or includes zero
 }
 
-// tight reports whether the interval of a cell's effect is narrow enough to go on with other releases:
-// its lower end is at least two thirds of the effect.
+// The method "tight" reports whether the interval of a cell's effect is narrow enough to go on with
+// other releases: its lower end is at least two thirds of the effect.
 func (c *Change) tight(x *stats.Compared) bool {
 	at, _, _, _ := c.effect(x)
 	return 3*c.nearer(x) >= 2*at

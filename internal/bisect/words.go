@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Bisection is the result of a search for the release that changed a cell. It also has the other
-// facts that reports show.
+// Bisection is the result of a search for the release that changed a cell. It also has the driver,
+// and other differences between the two releases around the change.
 type Bisection struct {
 	*Finding
 	Driver string
@@ -69,8 +69,8 @@ func (b Bisection) Answer() string {
 	}
 }
 
-// against says by how much a cell of one release differs from the same cell of the other release. The
-// parameter "other" is the name of the other release.
+// The function "against" says by how much a cell of one release differs from the same cell of the
+// other release. The parameter "other" is the name of the other release.
 func against(x *stats.Compared, other string) string {
 	if x.Metric == stats.Time {
 		return "is " + document.SlowerThan(x.Ratio, "in "+other)
@@ -86,8 +86,8 @@ func (b Bisection) followed() string {
 	return string(stats.Time)
 }
 
-// why returns the error because of which one side of the change has no figures. It returns "" if both
-// sides have figures.
+// The method "why" returns the error that left one side of the change without figures. It returns ""
+// if both sides have figures.
 func (b Bisection) why() string {
 	if b.Change == nil || b.Change.Verdict != stats.Bad || b.Pair == nil || b.Pair.Cell == nil {
 		return ""

@@ -43,7 +43,7 @@ func main() {
 type bumper struct {
 	root            string
 	out             io.Writer
-	tool            []string // command that runs sqlite3perf, in root
+	tool            []string // command that runs sqlite3perf, in the directory root
 	workloads, time string
 	builder         *build.Builder
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// take makes r the pinned release of a driver, which is the release in its go.mod. If r is pinned
-// already, take only writes r to driver.json with its date.
+// take makes r the pinned release of a driver, which is the release in the driver's go.mod. If r is
+// pinned already, take only writes r to driver.json with its date.
 func (b *bumper) take(ctx context.Context, k build.Known, r build.Release) error {
 	if r.Version == k.Version {
 		return setRelease(k.Dir, r)

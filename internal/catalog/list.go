@@ -33,10 +33,10 @@ type JSONDriver struct {
 	Maintenance *JSONMaintenance  `json:"maintenance,omitempty"`
 	Kind        driver.Kind       `json:"kind"`
 	Interface   driver.Interface  `json:"interface"`
-	Worker      string            `json:"worker"`                // state of its worker, or the path of an executable
-	Unavailable string            `json:"unavailable,omitempty"` // why its worker cannot be built or run here
-	Optional    bool              `json:"optional,omitempty"`    // measured only if the user names it
-	Limits      map[string]string `json:"limits,omitempty"`      // what it cannot do or does differently, with the reasons
+	Worker      string            `json:"worker"`                // state of the driver's worker, or the path of an executable
+	Unavailable string            `json:"unavailable,omitempty"` // why the driver's worker cannot be built or run here
+	Optional    bool              `json:"optional,omitempty"`    // the driver is measured only if the user names it
+	Limits      map[string]string `json:"limits,omitempty"`      // what the driver cannot do or does differently, with the reasons
 }
 
 // JSONMaintenance is what a library's repository says about its maintenance.

@@ -129,8 +129,9 @@ func ownDefaults(unset driver.Settings) string {
 	return "doesn't set " + document.Or(slices.Sorted(maps.Keys(unset))) + ", so each driver uses its own default"
 }
 
-// SayUnset prints which settings the workloads leave to each driver, if a run has several drivers. The
-// parameter "flag" is the flag that sets a setting.
+// SayUnset prints which settings the workloads do not set, so that each driver uses its own default.
+// It prints nothing if a run has only one driver. The parameter "flag" is the flag that sets a
+// setting.
 func SayUnset(cases []*lab.Case, flag string, say func(format string, args ...any)) {
 	told := map[string]bool{}
 	for _, c := range cases {

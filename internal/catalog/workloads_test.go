@@ -44,8 +44,8 @@ func TestStandalone(t *testing.T) {
 	}
 }
 
-// TestSayUnset checks that a run of several drivers prints once which settings it leaves to the
-// drivers.
+// TestSayUnset checks that a run of several drivers prints once which settings it does not set, so
+// that each driver uses its own default.
 func TestSayUnset(t *testing.T) {
 	cases := func(set driver.Settings, drivers ...string) (list []*lab.Case) {
 		for _, yaml := range []string{"name: bare\nsettings: {pool_size: 2}\n", "name: set\nsettings: {journal_mode: wal, synchronous: off, busy_timeout: 0}\n"} {

@@ -34,7 +34,7 @@ type Bar struct {
 	// faded. If Value is also 0 or NaN, only the reason is written.
 	Reason string
 
-	Tip  string // additional lines of the tip, such as the number of samples
+	Tip  string // additional lines of the tooltip, such as the number of samples
 	Link string // URL that a click opens; "" for none
 }
 
@@ -293,7 +293,7 @@ func (c *canvas) columns(rows []rowWords) columns {
 const lookWidth = 15
 
 // row writes the words of a row whose bar is centered at y. The words have the same order as in the
-// row's tip, because screen readers read the words and the tip.
+// row's tooltip, because screen readers read both.
 func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 	from, middle := padding+l.ranks+l.looks, y // position of the name
 	switch {

@@ -131,12 +131,12 @@ func (c *canvas) label(t textShape, most float64) {
 	}
 }
 
-// mostLines is the greatest number of lines of a text in a tip. If the text has more lines, the last
-// line of the tip has all other lines.
+// mostLines is the greatest number of lines of a text in a tooltip. If the text has more lines, the
+// last line of the tooltip has all other lines.
 const mostLines = 20
 
-// mark draws shapes that show one datum, by calling the function "draw". The tip is shown when the
-// user points at the shapes.
+// mark draws shapes that show one datum, by calling the function "draw". The tooltip is shown when
+// the user points at the shapes.
 func (c *canvas) mark(tip []string, link string, draw func()) {
 	m, outer := markShape{link: safeLink(link)}, c.into
 	for _, lines := range tip {
@@ -185,8 +185,8 @@ func (c *canvas) foot(y float64, desc ...string) *canvas {
 	return c
 }
 
-// target draws an almost transparent rectangle over a whole row, so that the row's tip is
-// shown anywhere in it.
+// target draws an almost transparent rectangle over a whole row, so that the row's tooltip is shown
+// anywhere in it.
 func (c *canvas) target(y, high float64) {
 	c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01})
 }

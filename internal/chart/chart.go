@@ -29,7 +29,7 @@ type Chart interface {
 }
 
 // WriteSVG writes a chart as an SVG file without scripts. It is light or dark, as the viewer
-// prefers. Marks show their tips when the user points at them.
+// prefers. Marks (such as bars and points) show their tooltips when the user points at them.
 func WriteSVG(w io.Writer, c Chart) error {
 	return writeSVG(w, c.draw("", 0))
 }

@@ -30,8 +30,9 @@ type Frame struct {
 type Flame struct {
 	Stacks []Stack
 
-	// Least is the least width of a box in pixels if the chart is drawn in a given width. Narrower
-	// boxes are left out. In the default width, and if Least is below 0.3, the least width is 0.3.
+	// Least is the least width of a box in pixels if the chart is drawn in a width that the caller
+	// requests. Narrower boxes are left out. In the default width, and if Least is below 0.3, the
+	// least width is 0.3.
 	Least float64
 
 	// Most is the greatest number of boxes. If there would be more boxes, the narrowest boxes are left out.

@@ -13,7 +13,7 @@ import (
 type Order struct {
 	X, Y   Axis
 	Series []Samples
-	Plain  bool // samples have neither tips nor links, which would take most of the file's space
+	Plain  bool // samples have neither tooltips nor links, which would take most of the file's space
 }
 
 // Samples is a series of [Order].
@@ -31,7 +31,7 @@ type Sample struct {
 	Link string
 }
 
-// mostSamples is the greatest number of samples for which each sample has a tip.
+// mostSamples is the greatest number of samples for which each sample has a tooltip.
 const mostSamples = 600
 
 func (o *Order) draw(title string, width int) *canvas {

@@ -27,7 +27,7 @@ type Distribution struct {
 // axis.
 type Percentile struct {
 	Percentile, Value float64
-	Tip               string // additional lines of the tip
+	Tip               string // additional lines of the tooltip
 }
 
 // tail returns 1/(1-p), where 1-p is the share of the values that exceed the percentile. It

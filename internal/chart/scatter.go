@@ -24,7 +24,7 @@ type Item struct {
 	Name string
 	Kind int // index into Kinds
 	X, Y float64
-	Tip  string // additional lines of the tip
+	Tip  string // additional lines of the tooltip
 }
 
 const itemRadius = 5

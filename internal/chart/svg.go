@@ -155,8 +155,7 @@ func (s *svg) text(t textShape) {
 	s.printf("%s>%s</text>\n", s.color("fill", t.paint), escape(t.text))
 }
 
-// mark writes a group of shapes. In a file, the group's tip is its <title>, which viewers
-// show.
+// mark writes a group of shapes. In a file, the group's tooltip is its <title>, which viewers show.
 func (s *svg) mark(m markShape) {
 	element := "g"
 	if m.link != "" {
@@ -191,9 +190,8 @@ func (s *svg) mark(m markShape) {
 	s.printf("</%s>\n", element)
 }
 
-// label returns the label of a mark for screen readers: its tip. If a visible text in the mark
-// is shortened, all visible texts come first, because users of voice control say what they
-// see.
+// label returns the label of a mark for screen readers: its tooltip. If a visible text in the mark
+// is shortened, all visible texts come first, because users of voice control say what they see.
 func (m markShape) label() string {
 	label := strings.ReplaceAll(m.tip, "\n", ", ")
 	var seen []string

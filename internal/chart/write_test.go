@@ -116,7 +116,7 @@ func TestPNGPixels(t *testing.T) {
 	c.rect(50, 10, -10, 20, paint{more, 0.5})
 	c.line(stroke{paint: solid(line), width: 4, dash: []float64{10, 10}}, point{0, 50}, point{100, 50})
 	c.marker(Look{}.or(0), 80, 20, 5, solid(line+1))
-	c.rect(-50, -50, 55, 55, solid(ink)) // begins outside the image
+	c.rect(-50, -50, 55, 55, solid(ink)) // this rectangle begins outside the image
 	var b bytes.Buffer
 	if err := writePNG(&b, c, 2); err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Clusters has the results of clusters and of a local driver. All were measured under the same loads or,
-// without a local driver, while the leaders of the clusters were killed or cut off.
+// Clusters has the results of clusters and of a local driver. All were measured under the same loads. If
+// there is no local driver, the clusters were measured while their leaders were killed or cut off.
 type Clusters struct {
 	Trials   []ClusterTrial   `json:"trials"` // the local driver's trial is first, if there is one
 	Machine  result.Machine   `json:"-"`

@@ -45,7 +45,7 @@ func (m *Measurement) Run(ctx context.Context) (*Clusters, error) {
 	out := &Clusters{Machine: m.Observer.Machine}
 	results := make([][]*protocol.Clustered, len(m.Trials))
 	var failed error
-	var order []int // order of the trials in a round; shuffled because the machine may drift within the round
+	var order []int // order of the trials in a round; shuffled because the speed of the machine may drift within the round
 	for n := range m.Rounds * len(m.Trials) {
 		if n%len(m.Trials) == 0 {
 			m.Observer.BeforeRound(n / len(m.Trials))

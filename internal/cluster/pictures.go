@@ -67,7 +67,7 @@ func writeClusterSVG(w io.Writer, c *Clusters, _ document.Options) error {
 	return chart.WriteSVG(w, p.Chart(0))
 }
 
-// JSONClusters is the JSON form of clusters.
+// JSONClusters is the JSON form of the results of clusters.
 type JSONClusters struct {
 	Version  int              `json:"version"`
 	Answer   string           `json:"answer"`
@@ -76,7 +76,7 @@ type JSONClusters struct {
 	Trials   []JSONCluster    `json:"trials"`
 }
 
-// JSONCluster is the JSON form of the result of one database.
+// JSONCluster is the JSON form of the result of one cluster, or of the local database.
 type JSONCluster struct {
 	Driver        string              `json:"driver"`
 	ModuleVersion string              `json:"module_version,omitempty"`

@@ -85,7 +85,7 @@ func Comparison(c Compared, o document.Options) document.Document {
 	}
 	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
 	if also := alsoDiffers(c); also != "" {
-		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
+		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // inserted after the first item, which names the sides
 	}
 	from.Note(More(o.Hints))
 	forms := []document.Form{{Body: document.Document{from}}}
@@ -229,8 +229,8 @@ func Doubtful(cells []*stats.Compared) (l document.List) {
 	return append(l, notCold(cells, func(x *stats.Compared) *stats.Cell { return x.Second })...)
 }
 
-// notCold lists the cells of a side whose database was partly in the page cache when the measurement began,
-// although the cache had been dropped before.
+// notCold lists the cells in which a side's database was partly in the page cache when the measurement
+// began, although the cache had been dropped before.
 func notCold(cells []*stats.Compared, side func(*stats.Compared) *stats.Cell) document.List {
 	var list []result.Warning
 	names := map[int]string{}
@@ -246,9 +246,9 @@ func notCold(cells []*stats.Compared, side func(*stats.Compared) *stats.Cell) do
 	return conditions.Warnings(list, names)
 }
 
-// HowSure says how likely it is that the verdicts slower and faster are wrong: that equal sides are
-// called different. It returns "" if the comparison calls no cell slower or faster, not even
-// probably.
+// HowSure says how likely the verdicts "slower" and "faster" would be if both sides were equally
+// fast, so that these verdicts would be wrong. It returns "" if the comparison calls no cell slower
+// or faster, not even probably.
 func HowSure(c *stats.Comparison) string {
 	clear, probable := called(c)
 	var words string
@@ -314,8 +314,8 @@ func MachineChanged(c Compared) document.List {
 	return document.List{conditions.WarningOf(conditions.CaveatSpeed, who+" "+document.Than(slower, "in "+c.Comparison.First))}
 }
 
-// floorOf returns the name of the floor driver of a run, which is plain C for comparison. It returns
-// "" if the run has none.
+// floorOf returns the name of the run's floor, which is the plain C driver with which all others are
+// compared. It returns "" if the run has none.
 func floorOf(a *stats.Analysis) string {
 	for _, t := range a.Tables() {
 		if t.IsFloor {

@@ -85,7 +85,8 @@ func harmful(a *stats.Analysis, outcomes []*stats.Outcome, use defects.Use) Harm
 	return h
 }
 
-// SlowDefects lists the known defects that may make a case slow under its conditions.
+// SlowDefects lists the known defects that may make a case slow, with the settings and the SQL that
+// it uses.
 func SlowDefects(a *stats.Analysis, o *stats.Outcome) []defects.Defect {
 	known, _ := KnownDefects(a, o)
 	use := useIn(a, []*stats.Outcome{o})
@@ -104,7 +105,7 @@ func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 		return l
 	}
 	l.SQLite = p.SQLiteVersion
-	if c.Build["directory"] == "" { // the source isn't a checkout, which may be between two releases
+	if c.Build["directory"] == "" { // the source isn't a checkout; the version of a checkout may be between two releases
 		l.Version = p.ModuleVersion
 	}
 	return l

@@ -19,8 +19,8 @@ import (
 // settings. If no worker of the driver reported them, it is the driver's first outcome.
 func seen(a *stats.Analysis) []*stats.Outcome { return ofEachDriver(a, nil) }
 
-// DriverOrder returns an outcome of each driver: first the drivers of the summary in its order, then
-// the other drivers in the order of the run.
+// DriverOrder returns an outcome of each driver: first the drivers in the summary of all tables, the
+// fastest first, then the other drivers in the order of the run.
 func DriverOrder(a *stats.Analysis) []*stats.Outcome {
 	var first []*stats.Outcome
 	outcomes := OutcomesByCase(a)

@@ -13,8 +13,8 @@ import (
 )
 
 // Origin describes the runs that measured the two sides of a comparison. If one run measured both
-// sides, the parameters "first" and "second" are equal. The runs in "further" measured doubtful
-// cells a second time.
+// sides, the parameters "first" and "second" are equal. The runs in "further" measured some cells a
+// second time, to confirm the verdicts on these cells.
 func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analysis, further ...*stats.Analysis) document.List {
 	l := sides(names, cells)
 	all := []*stats.Analysis{first}
@@ -101,8 +101,8 @@ func HowMeasured(l document.List) string {
 	return "how it was measured"
 }
 
-// Alternated reports whether all successful trials of a run took turns, at least at each phase. It
-// returns false if no trial was successful.
+// Alternated reports whether all successful trials of a run took turns. The turn changes after each
+// phase or after a part of it. Alternated returns false if no trial was successful.
 func Alternated(run *result.Run) bool {
 	ok := func(t result.Trial) bool { return t.Status == result.OK }
 	return slices.ContainsFunc(run.Trials, ok) && !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return ok(t) && !t.Alternated })
@@ -119,8 +119,8 @@ func Turns(run *result.Run) string {
 	return "taking turns at each phase"
 }
 
-// SliceTime returns the typical time of the slices in which a run's phases were measured. For each
-// sample it computes the mean time of its slices, and it returns the median of these means. It
+// SliceTime returns the typical time of the slices (parts) in which a run's phases were measured. It
+// computes the mean time of the slices of each sample, and returns the median of these means. It
 // returns 0 if no phase was measured in slices.
 func SliceTime(run *result.Run) time.Duration {
 	var list []time.Duration
@@ -138,7 +138,7 @@ func SliceTime(run *result.Run) time.Duration {
 	return list[len(list)/2]
 }
 
-// Runs returns the runs of analyses.
+// Runs returns the run of each analysis.
 func Runs(analyses []*stats.Analysis) []*result.Run {
 	return document.Map(analyses, func(a *stats.Analysis) *result.Run { return a.Run })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Resumable returns the reason why a run cannot be continued, whatever the machine. It returns nil if
-// the run can be continued on the right machine. The parameter "version" is the version of the running
+// Resumable returns the reason why a run cannot be continued on any machine. It returns nil if the run
+// can be continued on the right machine. The parameter "version" is the version of the running
 // sqlite3perf; "extended" says that the user gives the run more time.
 func Resumable(run *result.Run, version string, extended bool) error {
 	switch {
@@ -44,7 +44,8 @@ func Resumable(run *result.Run, version string, extended bool) error {
 }
 
 // StartAgain says how to replace a run that cannot be continued. It does not contain the run's
-// command, because the store may be somebody else's, and users paste text of errors into a shell.
+// command. Users paste the text of errors into a shell, and in somebody else's store, that command
+// may be harmful.
 const StartAgain = "start a new run; show has the command of this one"
 
 // SameWorker returns an error if a case already has a successful trial, but its worker has changed or

@@ -23,8 +23,8 @@ func RunSource(run *result.Run) string {
 	return document.JoinKnown(" · ", words...)
 }
 
-// PageSource returns the line about a run on the page of its answer. It also has the version of
-// sqlite3perf that measured the run.
+// PageSource returns the line that says where the figures of a page come from. It has the
+// [RunSource] of the run, and the version of sqlite3perf that measured the run.
 func PageSource(run *result.Run) string { return RunSource(run) + " · sqlite3perf " + run.Version }
 
 // PictureSource returns the line about the source of a picture that is in its own file. The line has

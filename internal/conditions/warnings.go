@@ -25,8 +25,8 @@ const (
 	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
 	CaveatFewRounds   = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
 	CaveatUnranked    = "unranked"    // in some rows, more operations failed than in other rows; Count: rows
-	CaveatUnmet       = "not-met"     // what workloads expect is not met; Count: expectations
-	CaveatUndecided   = "not-decided" // it is not decided whether what workloads expect is met; Count: expectations
+	CaveatUnmet       = "not-met"     // expectations of the workloads are not met; Count: expectations
+	CaveatUndecided   = "not-decided" // for some expectations of the workloads, it is not certain whether they are met; Count: expectations
 	CaveatErrors      = "errors"      // in some rows, operations failed with errors other than locks; Count: rows
 	CaveatTooShort    = "too-short"   // phases are too short to compare drivers; Count: cells
 	CaveatAdded       = "added"       // sqlite3perf's own overhead could explain why a row leads; Count: tables
@@ -48,7 +48,7 @@ type Weight int
 const (
 	Doubt Weight = iota // figures may be wrong, missing or misleading
 	Grave               // data can be lost or falsified; a screen always shows such a warning
-	Mild                // figures are right, but there could be more of them
+	Mild                // the figures are right, but some are missing, or they could be more precise
 )
 
 // Kind is a kind of warning.

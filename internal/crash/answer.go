@@ -138,8 +138,8 @@ func (c *Crashes) neverCheckpointed() string {
 	return fmt.Sprintf("With WAL, %s ran no checkpoint, because the transactions wrote too few pages. So no fault was tried during a checkpoint. The setting wal_autocheckpoint=20 makes them more frequent.", document.And(without))
 }
 
-// failedCalls names the settings with which more is lost if the disk reports errors than after the
-// other faults.
+// failedCalls names the settings with which more data is lost if the disk reports errors than after
+// the other faults.
 func (c *Crashes) failedCalls() string {
 	names := map[Grade][]string{}
 	for _, g := range c.groups() {
@@ -187,8 +187,8 @@ type group struct {
 	cells    []*Cell
 }
 
-// groups returns the cells, grouped by settings. It leaves out cells with the drivers' own
-// defaults, unless there are no other cells.
+// groups returns the cells (drivers with settings), grouped by settings. It leaves out cells with
+// the drivers' own defaults, unless there are no other cells.
 func (c *Crashes) groups() (list []group) {
 	onlyOwn := !slices.ContainsFunc(c.Cells, func(k Cell) bool { return !k.Own })
 	for i := range c.Cells {
@@ -301,8 +301,8 @@ func (c *Crashes) defaults() string {
 
 var gradeWords = map[Grade]string{Kept: "nothing lost", Lost: "transactions lost", Broken: "damaged"}
 
-// price names the fastest cell that lost nothing, and that must lose nothing according to the
-// documentation.
+// price names the fastest driver and settings (cell) with which nothing was lost, and for which
+// SQLite's documentation promises that nothing is lost.
 func (c *Crashes) price() string {
 	var best *Cell
 	for i := range c.Cells {

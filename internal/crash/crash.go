@@ -44,9 +44,9 @@ const (
 	Kill    = Fault(disk.Kill)
 	Ordered = Fault(disk.Ordered)
 	Posix   = Fault(disk.Posix)
-	Errors  = Fault("errors") // calls fail with EIO or ENOSPC, and then the process is killed or the power fails (model ordered)
-	Shared  = Fault("shared") // another process, with another driver, writes and checkpoints at the same time
-	Cancel  = Fault("cancel") // contexts end at random times during transactions
+	Errors  = Fault("errors") // system calls fail with EIO or ENOSPC, and then the process is killed or the power fails (model ordered)
+	Shared  = Fault("shared") // another process, with another driver, writes to the database and checkpoints it at the same time
+	Cancel  = Fault("cancel") // the contexts of transactions end at random times
 )
 
 // Faults lists the kinds of faults.
@@ -59,11 +59,11 @@ var LiveFaults = []Fault{Kill, Shared, Cancel}
 type Crashes struct {
 	Workload     string   `json:"workload"`
 	Transactions int      `json:"transactions"`     // number of transactions in each recording
-	States       int      `json:"states"`           // number of states wanted for each fault
+	States       int      `json:"states"`           // number of states of the disk to judge for each fault
 	Attach       []string `json:"attach,omitempty"` // tables that are in an attached database
 	Seed         uint64   `json:"seed"`
 	Faults       []Fault  `json:"faults"`
-	Judges       []string `json:"judges"` // the drivers that judge each state, besides the driver that wrote it
+	Judges       []string `json:"judges"` // the drivers that judge each state of the disk, besides the driver that wrote it
 	Proofs       []Proof  `json:"proofs"`
 	Cells        []Cell   `json:"cells"`
 	Unrecorded   string   `json:"unrecorded,omitempty"` // why file operations could not be recorded; "" if they were recorded
@@ -82,7 +82,7 @@ type Proof struct {
 	States int    `json:"states"`
 }
 
-// Cell is what survives with one driver and one combination of settings.
+// Cell is what survives a fault with one driver and one combination of settings.
 type Cell struct {
 	Driver        string          `json:"driver"`
 	Module        string          `json:"module,omitempty"` // path of the library's module
@@ -101,7 +101,7 @@ type Cell struct {
 	Recorded Recorded           `json:"recorded"`
 }
 
-// Recorded says what the recording of a cell cost.
+// Recorded says what the recording of a cell's transactions cost.
 type Recorded struct {
 	Operations int     `json:"operations"`
 	Slower     float64 `json:"slower,omitempty"` // time per transaction with recording, divided by the time without recording; 0: not known
@@ -109,7 +109,7 @@ type Recorded struct {
 	Judgments  int     `json:"judgments"`
 }
 
-// Outcome is what was found in the states after one kind of fault.
+// Outcome is what was found in the states of the disk after one kind of fault.
 type Outcome struct {
 	States   int       `json:"states"` // number of different states that were judged
 	Lost     int       `json:"lost"`   // number of states in which transactions are lost, but nothing is damaged
@@ -141,12 +141,12 @@ type Failure struct {
 	Fault        Fault         `json:"fault"`
 	Model        disk.Model    `json:"model,omitempty"`
 	Injected     *record.Fault `json:"injected,omitempty"`
-	Boundary     int           `json:"boundary"`       // the fault is before this operation of the recording
-	Operation    string        `json:"operation"`      // describes that operation
+	Boundary     int           `json:"boundary"`       // index of an operation of the recording; the fault is just before it
+	Operation    string        `json:"operation"`      // describes the operation with the index Boundary
 	Persisted    string        `json:"persisted"`      // which of the changes that were not synced yet persist, in words
-	Acknowledged int           `json:"acknowledged"`   // the last transaction that was acknowledged before the fault
-	Found        int64         `json:"found"`          // the last transaction that was found in the database
-	Kept         string        `json:"kept,omitempty"` // directory with the files
+	Acknowledged int           `json:"acknowledged"`   // number of the last transaction that was acknowledged before the fault
+	Found        int64         `json:"found"`          // number of the last transaction that was found in the database
+	Kept         string        `json:"kept,omitempty"` // directory with the files of the state; "" if they are not kept
 }
 
 // documentedFor returns the worst grade that is possible with the settings according to SQLite's
@@ -205,8 +205,7 @@ func (c *Cell) defectsThat(may func(*defects.Defect) bool) (ids []string) {
 	return ids
 }
 
-// withDefects adds to the name of a driver the IDs of known defects that may explain what was
-// found.
+// withDefects adds to a driver's name the IDs of known defects that may explain its failures.
 func withDefects(name string, ids []string) string {
 	if ids == nil {
 		return name
@@ -230,8 +229,9 @@ type expectation struct {
 	digests []string // hash of all tables after each transaction, beginning with transaction 0
 }
 
-// grade judges what was found in a state. The parameter "others" has the least and the greatest
-// number of rows that another process can have inserted. It is nil if there was no other process.
+// grade judges what a driver found in a state of the disk. The parameter "others" has the least and
+// the greatest number of rows that another process can have inserted. It is nil if there was no
+// other process.
 func (x *expectation) grade(acknowledged int, others []int64, j *protocol.JudgedState) (Grade, string) {
 	k := j.Transaction
 	switch {

@@ -39,16 +39,16 @@ type Planned struct {
 	Own      bool // the driver's own defaults are in force, as in [Cell]
 }
 
-// Explorer finds out which transactions survive.
+// Explorer finds out which transactions survive which faults.
 type Explorer struct {
 	Cells        []Planned
 	Plan         *plan.Plan
 	Workload     string
-	Judges       []Worker // the first judge also computes what databases must contain; for the fault Shared, a process of each judge writes at the same time as the cell
+	Judges       []Worker // the drivers that judge states; the first also computes what databases must contain; for the fault Shared, a process of each judge writes to the database of the cell at the same time as the cell
 	Faults       []Fault
 	Transactions int
 	Attach       []string // tables that are in an attached database
-	States       int      // number of states wanted for each fault
+	States       int      // number of states of the disk to judge for each fault
 	Seed         uint64
 	Limit        time.Duration // time limit of each job
 	Budget       time.Duration // how long the fault Shared is repeated for each cell; 0: once with each judge
@@ -57,12 +57,12 @@ type Explorer struct {
 	Keep         string        // directory for the files of failing states; "" if they are not kept
 	Note         func(format string, args ...any)
 
-	// Unrecorded says why nothing can be recorded here. It is nil if recording works. If it is not nil,
-	// Faults has only [LiveFaults].
+	// Unrecorded says why nothing can be recorded on this system. It is nil if recording works. If
+	// it is not nil, Faults has only [LiveFaults].
 	Unrecorded error
 
 	proofs []Proof     // made by the first call of Run
-	expect expectation // what the database contains if the first judge writes it
+	expect expectation // what the database contains after each transaction if the first judge writes it
 	mu     sync.Mutex  // guards serial
 	serial int
 }
@@ -75,8 +75,9 @@ type recorded struct {
 	expect expectation // what the cell's driver writes to the database if there is no fault
 }
 
-// Run explores all cells. Before that, the first call of Run lets x check itself with proofs. If it
-// returns an error, it also returns the cells that were explored.
+// Run explores all cells (drivers with settings). Before that, the first call of Run lets x check
+// itself with proofs. If Run returns an error, it also returns the cells that were explored before
+// the error.
 func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 	out := &Crashes{Workload: x.Workload, Transactions: x.Transactions, States: x.States, Seed: x.Seed, Faults: x.Faults, Attach: x.Attach}
 	if x.Unrecorded != nil {
@@ -201,8 +202,8 @@ func reasonOf(err error) error {
 	return err
 }
 
-// record measures a cell's transactions, and then records them. If that fails, it writes the reason
-// to the cell. It returns an error only if ctx has ended.
+// record measures a cell's transactions, and then records them. If measuring or recording fails, it
+// writes the reason to the cell. It returns an error only if ctx has ended.
 func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, error) {
 	*c = Cell{Driver: p.Ref.Name, Settings: p.Settings, Own: p.Own, Attached: len(x.Attach) > 0, Results: map[Fault]*Outcome{}}
 	r := &recorded{plan: p, cell: c}
@@ -407,7 +408,7 @@ func (x *Explorer) failing(ctx context.Context, r *recorded) (*Outcome, error) {
 	return out, list.finish()
 }
 
-// statesAfterErrors is how many states are judged for each failed call and model.
+// statesAfterErrors is how many states of the disk are judged for each failed call and model.
 const statesAfterErrors = 8
 
 // mostFailures is how many failing states an outcome describes.

@@ -77,8 +77,8 @@ func (x *Explorer) shared(ctx context.Context, r *recorded) (*Outcome, error) {
 	})
 }
 
-// repeat calls the function "one" with the seed, and then with other seeds until the budget is used
-// up.
+// repeat calls the function "one" with the seed x.Seed, and then with further seeds until the time
+// x.Budget is over.
 func (x *Explorer) repeat(one func(seed uint64) error) error {
 	began := time.Now()
 	for seed := x.Seed; ; seed++ {

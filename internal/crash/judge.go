@@ -23,11 +23,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// A process of a judge judges at most "batch" states. It judges fewer if their files have
-// batchBytes or more.
+// A process of a judge (a driver) examines at most "batch" states of the disk. It examines fewer if
+// their files have batchBytes or more.
 const batch, batchBytes = 64, 32 << 20
 
-// gathered collects states, and judges them as soon as there are enough for a batch.
+// gathered collects states of the disk, and has them judged as soon as there are enough for a
+// batch.
 type gathered struct {
 	judge func([]candidate) error
 	list  []candidate
@@ -56,7 +57,7 @@ func (g *gathered) finish() error {
 	return err
 }
 
-// candidate is a state to judge.
+// candidate is a state of the disk after a fault, which the judges will examine.
 type candidate struct {
 	*disk.State
 	dir      string       // directory in which the files were written
@@ -64,11 +65,11 @@ type candidate struct {
 	fault    Fault
 	model    disk.Model
 	injected *record.Fault // nil if no call was made to fail
-	others   []int64       // see [expectation.grade]
+	others   []int64       // least and greatest number of rows that another process can have inserted; nil if there was none
 	when     string        // says when the fault was; if it is "", the trace says when
 }
 
-// judge makes the states of a recording and judges them.
+// judge makes the states of the disk that follow from a recording, and judges them.
 func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Outcome, error) {
 	out := &Outcome{}
 	list, n := x.gather(ctx, r, out), 0

@@ -12,13 +12,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// kills is how many times the process of a cell is really killed. If nothing is recorded, it is
-// killed aloneKills times.
+// kills is how many times the process of a driver is really killed, for each choice of settings. If
+// nothing is recorded, the process is killed aloneKills times.
 const kills, aloneKills = 5, 40
 
-// killed commits a cell's transactions without recording them, and kills the process at random
-// times. It judges the files that are left, as other programs see them. This checks the model
-// [disk.Kill].
+// killed commits the transactions of a cell (a driver with settings) without recording them, and
+// kills the process at random times. It judges the files that are left, as other programs see them.
+// This checks the model [disk.Kill].
 func (x *Explorer) killed(ctx context.Context, r *recorded, out *Outcome) error {
 	random := rand.New(rand.NewPCG(x.Seed, 3))
 	job := x.commit()

@@ -71,7 +71,8 @@ func (x *Explorer) proveRecordings(ctx context.Context) (list []Proof, err error
 	return list, nil
 }
 
-// inProof returns a cell for a proof. The driver of the cell is the first judge.
+// inProof returns a cell for a proof (a check of this package itself). The driver of the cell is
+// the first judge.
 func (x *Explorer) inProof(s driver.Settings) *recorded {
 	return &recorded{plan: &Planned{Worker: x.Judges[0], Settings: s.With(driver.Settings{"pool_size": "1"})}, cell: &Cell{}, expect: x.expect}
 }

@@ -18,8 +18,8 @@ import (
 // Available returns an error if nothing can be recorded on this system.
 func Available() error { return record.Available() }
 
-// AsDocumented reports whether every cell was explored and no cell is worse than SQLite's
-// documentation says.
+// AsDocumented reports whether every cell (a driver with settings) was explored and no cell is
+// worse than SQLite's documentation says.
 func (c *Crashes) AsDocumented() bool {
 	for i := range c.Cells {
 		if k := &c.Cells[i]; k.Reason != "" || len(k.unexpected()) > 0 || k.troubled() {
@@ -39,7 +39,8 @@ func (c *Cell) troubled() bool {
 	return false
 }
 
-// ReadArtifact reads the description of a state that was kept.
+// ReadArtifact reads the description of a failing state from the directory in which its files are
+// kept.
 func ReadArtifact(dir string) (*Artifact, error) {
 	path := filepath.Join(dir, artifactFile)
 	text, err := os.ReadFile(path)

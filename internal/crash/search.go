@@ -33,11 +33,11 @@ type Difference struct {
 	After    string `json:"after"`
 }
 
-// Search explores releases, of which the first is the oldest, and finds the first release that differs
-// from the oldest release. It halves the range, so it explores about log₂ n of n releases. It does not
-// compare the newest release first, because the newest may be like the oldest again although releases
-// between them differ. The function "explore" returns the answer for a release. Its error means that
-// the release can't be explored, unless ctx has ended.
+// Search explores releases, of which the first is the oldest, and finds the first release that
+// differs from the oldest release. It halves the range, so it explores about log₂ n of n releases.
+// It does not compare the newest release first, because the newest may be like the oldest again
+// although releases between them differ. The function "explore" returns what survives with a
+// release. Its error means that the release can't be explored, unless ctx has ended.
 func Search(ctx context.Context, releases []string, explore func(ctx context.Context, release string) (*Crashes, error)) (*Found, error) {
 	f := &Found{Releases: releases}
 	answers := map[int]*Crashes{}

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// server reports whether the driver keeps its database in a server. To judge a state, such a server
-// must be started, because no other driver can open its files.
+// server reports whether the driver keeps its database in a server. To judge a state of the disk,
+// such a server must be started, because no other driver can open its files.
 func (p *Planned) server() bool { return p.Ref.Kind() == driver.Cluster }
 
 // faults returns the given faults that are explored with the driver.

@@ -10,25 +10,25 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// JSONCrashes is the JSON form of the answer.
+// JSONCrashes is the JSON form of [Crashes].
 type JSONCrashes struct {
 	Version  int              `json:"version"`
 	Answer   string           `json:"answer"`
 	Machine  result.Machine   `json:"machine"`
-	Warnings []result.Warning `json:"warnings,omitempty"` // about the machine
+	Warnings []result.Warning `json:"warnings,omitempty"` // warnings about the machine
 	*Crashes
 }
 
-// keptVersion is the version of the JSON form in which a run stores the answer.
+// keptVersion is the version of the JSON form in which a run stores [Crashes].
 const keptVersion = 1
 
-// Keep returns the answer in the form in which a run stores it. The machine and warnings are not
-// included, because the run has them.
+// Keep returns c in the form in which a run stores it. The machine and warnings are not included,
+// because the run has them.
 func (c *Crashes) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionCrash, keptVersion, c)
 }
 
-// Stored returns the answer that is stored with a run.
+// Stored returns the [Crashes] that are stored with a run.
 func Stored(run *result.Run) (*Crashes, error) {
 	c := &Crashes{}
 	if err := run.Answer.Decode(result.QuestionCrash, keptVersion, c); err != nil {
@@ -42,7 +42,7 @@ func Stored(run *result.Run) (*Crashes, error) {
 // would take too long to show.
 const mostCells = 2000
 
-// Check returns an error if values of a stored answer contradict each other.
+// Check returns an error if values of c, which may come from a store, contradict each other.
 func (c *Crashes) Check() error {
 	if len(c.Judges) == 0 || len(c.Cells) == 0 || len(c.Cells) > mostCells || len(c.Proofs) > mostCells || len(c.Attach) > mostCells {
 		return fmt.Errorf("it has %d cells", len(c.Cells))

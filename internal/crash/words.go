@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Formats are the output formats of the answer.
+// Formats are the output formats of [Crashes].
 var Formats = document.Question[*Crashes]{Name: "crash", Document: crashDocument, Title: "What survives", Fits: true,
 	JSON: func(c *Crashes) any { return JSONCrashes{1, c.Answer(), c.Machine, c.Warnings, c} }}.Formats()
 
@@ -77,11 +77,12 @@ func (c *Crashes) name(cell *Cell) string {
 // ownPrefix is the beginning of a cell's name if the cell has the driver's own defaults.
 const ownPrefix = "own: "
 
-// row has cells of several drivers with the same settings, and with the same results.
+// row is a row of a table. All its cells (drivers with settings) have the same settings and the
+// same results.
 type row struct {
 	settings string
 	cells    []*Cell
-	all      []string // all drivers with these settings
+	all      []string // all drivers with the row's settings
 }
 
 // rows groups the cells by settings and results, in the order of the settings.
@@ -155,7 +156,8 @@ func (c *Crashes) drivers() (names []string) {
 	return names
 }
 
-// found says in a table what was found after one kind of fault.
+// found says in a few words what was found after the fault f, with the given drivers and settings
+// (cells).
 func found(cells []*Cell, f Fault) string {
 	worst := &Outcome{}
 	measured, disturbed := false, 0
@@ -268,7 +270,7 @@ var whose = []document.ColumnOf[*row]{
 	document.Words("drivers", (*row).drivers),
 }
 
-// costs are the columns with the counts from the recordings.
+// costs are the columns with what a transaction costs: syncs, writes and bytes written.
 var costs = []document.ColumnOf[*row]{
 	document.Figures("syncs", 0, func(r *row) string {
 		k := r.cells[0]
@@ -430,7 +432,7 @@ func (c *Crashes) troubles() (list document.List) {
 	return list
 }
 
-// picture shows the price of a transaction by settings, for each driver.
+// picture shows the time per transaction by settings, for each driver.
 func (c *Crashes) picture() (document.Picture, bool) {
 	g := &chart.Grouped{Axis: chart.Axis{Label: "time per transaction, lower is better", Format: func(v float64) string { return document.Nanoseconds(int64(v)) }}}
 	for _, r := range c.rows() {

@@ -177,11 +177,11 @@ const pageHead = `# Known defects
 
 <!-- Made from internal/defects/defects.json by go test ./internal/defects -update. -->
 
-Defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory; the worst come first. ` + "`sqlite3perf drivers --defects`" + ` lists those of each driver, by the versions that its worker reports.
+Some versions of SQLite and of the drivers' libraries have defects: they lose data, give wrong answers or stop a program. This page lists the defects whose sources we have read, the worst first. ` + "`sqlite3perf drivers --defects`" + ` lists the defects of each driver.
 
-Only published defects whose sources we have read are listed. A defect does harm only if everything listed under *Needs* is present. Where nothing is listed under *Do*, use a version without the defect. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)).
+A defect does harm only if all its conditions are met. If *Do* is missing, use a version without the defect. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)).
 
-For [SQLite](https://www.sqlite.org/changes.html) and [modernc.org/sqlite](https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md), the release notes of the first version without the defect are another source.
+The release notes of [SQLite](https://www.sqlite.org/changes.html) and [modernc.org/sqlite](https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md) are another source.
 
 `
 
@@ -216,7 +216,7 @@ func page() string {
 			fmt.Fprintf(&b, "## %s\n", title)
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s (%s): %s. %s\n\n", d.ID, sentence(string(d.Effect)), versions(d), d.Title, d.Means)
-		fmt.Fprintf(&b, "- Needs: %s\n", needs(d.Needs))
+		b.WriteString(needs(d.Needs))
 		if !onlyUpdate(d) {
 			fmt.Fprintf(&b, "- Do: %s\n", d.Do)
 		}
@@ -264,43 +264,67 @@ func versions(d defects.Defect) string {
 	for _, r := range d.Affected {
 		switch {
 		case r.From == "" && r.Fixed == "":
-			list = append(list, "all")
+			list = append(list, "all versions")
 		case r.From == "":
-			list = append(list, "before "+r.Fixed)
+			list = append(list, "versions before "+r.Fixed)
 		case r.Fixed == "":
-			list = append(list, "from "+r.From)
+			list = append(list, "from "+r.From+" on")
 		default:
 			list = append(list, r.From+" to before "+r.Fixed)
 		}
 	}
-	return strings.Join(list, "; ")
+	text := strings.Join(list, "; ")
+	if d.Of == defects.OfSQLite {
+		return "SQLite " + strings.TrimPrefix(text, "versions ")
+	}
+	return text
 }
 
+// needs returns a list item with the conditions of a defect, or "" if it has none.
 func needs(n defects.Needs) string {
+	if strings.HasPrefix(n.Other, "unknown") {
+		return "- Its conditions are " + n.Other + ".\n"
+	}
 	var words []string
 	if n.OS != nil {
-		words = append(words, strings.Join(n.OS, " or "))
+		words = append(words, "on "+systems.Replace(strings.Join(n.OS, " or ")))
 	}
 	if n.Arch != nil {
-		words = append(words, strings.Join(n.Arch, " or "))
+		words = append(words, "on "+strings.Join(n.Arch, " or "))
 	}
 	if n.WAL {
-		words = append(words, "journal_mode=wal")
+		words = append(words, "with journal_mode=wal")
 	}
 	if n.Rollback {
-		words = append(words, "another journal_mode than wal")
+		words = append(words, "with a journal_mode other than wal")
 	}
 	if n.Connections {
-		words = append(words, "more than one connection")
+		words = append(words, "with several connections")
 	}
 	if n.Cancellation {
-		words = append(words, "contexts that are canceled or have a deadline")
+		words = append(words, "if a context is canceled or times out")
 	}
 	if n.Other != "" {
-		words = append(words, n.Other)
+		words = append(words, conjunction(n.Other)+" "+n.Other)
 	}
 	if words == nil {
-		return "nothing more."
+		return ""
 	}
-	return strings.Join(words, "; ") + "."
+	return "- It occurs only " + strings.Join(words, ", and ") + ".\n"
+}
+
+var systems = strings.NewReplacer("darwin", "macOS", "linux", "Linux", "windows", "Windows")
+
+// conjunction returns "if" for a condition that is a clause ("a BLOB is written …"), and "with" for
+// a noun ("queries with EXISTS").
+func conjunction(condition string) string {
+	for _, word := range strings.Fields(condition) {
+		switch {
+		case strings.HasPrefix(word, "("), slices.Contains([]string{"that", "which", "whose"}, word):
+			return "with"
+		case slices.Contains([]string{"is", "are", "can", "cannot", "fails,", "writes"}, word):
+			return "if"
+		}
+	}
+	return "with"
 }

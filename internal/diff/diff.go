@@ -37,7 +37,7 @@ type Work struct {
 // Kind says in which respect two answers differ.
 type Kind string
 
-// The kinds.
+// The kinds of differences.
 const (
 	Errors       Kind = "error" // one side failed, or both failed with different codes
 	RowCount     Kind = "rows"  // the number of rows differs
@@ -52,7 +52,7 @@ const (
 	ErrorText    Kind = "error text" // the same error, but with another text
 )
 
-// kinds has the words for each kind. The worst kind is first.
+// kinds has the words for each kind of difference. The worst kind is first.
 var kinds = []struct {
 	Kind
 	name string // words that follow "in the" in a sentence
@@ -84,7 +84,7 @@ func (k Kind) rank() int {
 // Cause is the reason why two values differ, if the values show it.
 type Cause string
 
-// The causes.
+// The causes of differences between values.
 const (
 	None     Cause = ""
 	NUL      Cause = "nul"     // one text ends where the other text has its first NUL; before the NUL, both texts are the same
@@ -150,7 +150,7 @@ type Group struct {
 	key string // what the statements' differences have in common, as text
 }
 
-// Result is the comparison of two sides.
+// Result is the comparison of the answers of two drivers (sides).
 type Result struct {
 	First      string  `json:"first"`
 	Second     string  `json:"second"`
@@ -211,7 +211,7 @@ func (r *Result) Count(k Kind) (n int) {
 	return n
 }
 
-// At names the statement by its place: the workload, if it has a name, and Where.
+// At names the statement by its place: the workload, if it has a name, and the field Where.
 func (s *Statement) At() string {
 	if s.Workload == "" {
 		return s.Where

@@ -183,7 +183,7 @@ func facts(c *result.Checkup) document.List {
 	if c.Noise != nil {
 		steal = share(c.Steal)
 	}
-	hardware := m // without the facts that have their own line below
+	hardware := m // a copy without the facts that have their own lines below
 	hardware.Governor, hardware.Turbo, hardware.SMT, hardware.Virtual = "", "", "", ""
 	return document.List{
 		{Label: "machine", Text: conditions.Machine(hardware)},

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// equalCases returns a run of two equal cases. The function value returns the wall time in ns of
-// a case in a round.
+// equalCases returns a run of two equal cases. The parameter "value" is a function that returns the
+// wall time in ns of a case in a round.
 func equalCases(rounds int, value func(id, round int) int64) *result.Run {
 	run := &result.Run{Rounds: rounds, Scale: "quick"}
 	for id := 1; id <= 2; id++ {

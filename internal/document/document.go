@@ -88,7 +88,7 @@ type Item struct {
 	Short [2]string
 }
 
-// Alarms returns the items of a list that are alarms.
+// Alarms returns the items of a list whose field Alarm is set.
 func (l List) Alarms() List {
 	return slices.DeleteFunc(slices.Clone(l), func(i Item) bool { return !i.Alarm })
 }

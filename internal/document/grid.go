@@ -98,7 +98,7 @@ func Words[T any](title string, of func(T) string) ColumnOf[T] {
 	return ColumnOf[T]{Column: Column{Title: title}, Cell: of}
 }
 
-// Figures returns a column of figures, aligned to the right. The parameter "drop" is the value of its field
+// Figures returns a column of figures, aligned to the right. The parameter "drop" is the column's field
 // Drop: see [Column].
 func Figures[T any](title string, drop int, of func(T) string) ColumnOf[T] {
 	return ColumnOf[T]{Column: Column{Title: title, Right: true, Drop: drop}, Cell: of}

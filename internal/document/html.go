@@ -254,7 +254,8 @@ func (r *htmlRenderer) views(d Document) (list []view) {
 func (r *htmlRenderer) view(b Block) (v view, ok bool) {
 	switch b := b.(type) {
 	case Heading:
-		// A level is never skipped, because screen readers list the headings as an outline.
+		// A level of headings is never skipped, because screen readers list the headings as an
+		// outline.
 		b.Level, b.Text = min(max(b.Level, 2), r.level+1), clip(b.Text, maxCell)
 		r.level = b.Level
 		return view{Heading: &b, ID: r.id(b.Text)}, true

@@ -18,7 +18,7 @@ func (d Document) markdown() string {
 	var b strings.Builder
 	for i, blk := range d {
 		if _, ok := blk.(Space); ok {
-			continue // empty lines separate all blocks anyway
+			continue // nothing to write, because empty lines separate all blocks anyway
 		}
 		if i > 0 {
 			b.WriteByte('\n')

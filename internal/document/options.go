@@ -26,7 +26,7 @@ type Options struct {
 type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
-	Compare   string // the command that compares the two sides of this run
+	Compare   string // the command that compares the two sides (such as two drivers) of this run
 	Further   string // the command that measures the additional rounds that a comparison or an imprecise figure needs; "" if there is none
 	Full      string // the command that prints the whole report
 	FullFlag  string // the flag with which the command Full prints the whole report
@@ -34,7 +34,7 @@ type Hints struct {
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger
 	Samples   string // the flags that give a profile more samples
-	Pass      string // advice for a gate that could not exclude a regression
+	Pass      string // advice for a gate (a check of a candidate) that could not exclude a regression
 
 	More []string // the commands that show more figures of this run
 	Rest []Hint   // the commands that show what this screen has no room for

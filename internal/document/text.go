@@ -150,7 +150,7 @@ func Wrap(s string, width int) string {
 	width = max(width, leastText)
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
-		if Width(line) > width { // other lines keep their indentation
+		if Width(line) > width { // only these lines are wrapped, so that other lines keep their indentation
 			lines[i] = strings.Join(wrapText(line, width, width), "\n")
 		}
 	}
@@ -412,7 +412,7 @@ func (r *textRenderer) table(g Grid, keep []int) {
 		var c text.Colors
 		switch {
 		case i == 0 && line == "":
-			continue // no column has a title
+			continue // there is no header, because no column has a title
 		case i == 0:
 			c = faint
 		case i-1 < len(g.Leaders) && g.Leaders[i-1]:

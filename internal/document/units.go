@@ -200,7 +200,8 @@ func SlowerThan(s stats.Summary, what string) string {
 // SlowerWithin returns the interval that [Slower] adds to the words of [SlowerBy]: "30% to 36%".
 func SlowerWithin(s stats.Summary) string { return within(s, ofTime) }
 
-// MoreWithin returns the interval in the form that fits the words of [MoreBy].
+// MoreWithin returns the interval of a ratio of amounts, for a text that begins with the words of
+// [MoreBy]: "30% to 36%".
 func MoreWithin(s stats.Summary) string { return within(s, ofAmount) }
 
 func within(s stats.Summary, w paceWords) string {
@@ -287,7 +288,7 @@ func newPace(s stats.Summary, w paceWords) pace {
 	low, high := s.Interval.Low, s.Interval.High
 	p := paceOf(s.Median, high-low, w)
 	finer := p
-	for ; finer.places <= 3; finer.places++ { // as many decimals as distinguish the ends, if three are enough
+	for ; finer.places <= 3; finer.places++ { // add decimals, up to three, until the two ends of the interval differ
 		if finer.figure(low) != finer.figure(high) {
 			return finer
 		}
@@ -341,8 +342,8 @@ func (p pace) end(ratio float64, named bool) string {
 	return p.figure(ratio) + " " + word
 }
 
-// ends formats an interval, the smaller figure first. If the parameter "named" is true, it adds
-// the direction. An interval on both sides of 1 always has the direction of each end: "5% faster
+// ends formats an interval, the smaller figure first. If the parameter "named" is true, it adds the
+// direction. An interval that includes the ratio 1 always has the direction of each end: "5% faster
 // to 12% slower".
 func (p pace) ends(i stats.Interval, named bool) string {
 	if i.Low < 1 && i.High > 1 {
@@ -400,7 +401,7 @@ func WithSpreads(figures, spreads []string) []string {
 }
 
 // Interval formats the ends of a ratio's interval. An end near 1 has up to six digits, because "1"
-// would say that both sides may be equal.
+// would say that the two compared times may be equal.
 func Interval(i *stats.Interval) string {
 	if i == nil {
 		return "(too few rounds)"

@@ -54,11 +54,11 @@ var aliases = map[string]string{
 // others lists options whose effect no pragma shows: SQLite's own URI parameters, and options of
 // single libraries.
 var others = []string{
-	"immutable", "nolock", "psow", "modeof", "vfs", // https://www.sqlite.org/uri.html
-	"_loc", "_mutex", "_stmt_cache_size", "_auth", "_auth_user", "_auth_pass", "_auth_crypt", "_auth_salt", // mattn
-	"_time_format", "_time_integer_format", "_inttotime", "_texttotime", "_timezone", "_dqs", "_defensive", "_error_rc", // modernc
-	"_timefmt",                                                                    // ncruces
-	"_pragma_key", "_pragma_cipher_page_size", "_crypt", "_key", "_cipher", "key", // encrypted editions
+	"immutable", "nolock", "psow", "modeof", "vfs", // SQLite's own: https://www.sqlite.org/uri.html
+	"_loc", "_mutex", "_stmt_cache_size", "_auth", "_auth_user", "_auth_pass", "_auth_crypt", "_auth_salt", // options of the driver mattn
+	"_time_format", "_time_integer_format", "_inttotime", "_texttotime", "_timezone", "_dqs", "_defensive", "_error_rc", // options of the driver modernc
+	"_timefmt",                                                                    // option of the driver ncruces
+	"_pragma_key", "_pragma_cipher_page_size", "_crypt", "_key", "_cipher", "key", // options of encrypted editions of SQLite
 }
 
 // vocabularyKeys are the options that driver.DSNSetting knows. They are suggested for misspelled

@@ -42,7 +42,7 @@ func Tell(ctx context.Context, executable string, ref build.Ref, n *Name, dir st
 	return t, nil
 }
 
-// openingsLimit is the time limit of a worker for all openings.
+// openingsLimit is the time limit of a worker for opening all its databases.
 const openingsLimit = 5 * time.Minute
 
 // openDSNs creates dir and lets a worker open databases in it.

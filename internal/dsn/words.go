@@ -93,7 +93,7 @@ func writeDSN(w io.Writer, d *DSN, opts document.Options) error {
 	return document.RenderPart(w, d.document(opts.Width), nil, opts)
 }
 
-// document lays the answer out for a terminal with the given width.
+// document describes, for a terminal with the given width, how the drivers treat the DSN.
 func (d *DSN) document(width int) document.Document {
 	doc := slices.Concat(document.Document{labeled("", d.answer())}, d.ignored(), d.problems(), d.sharedCaches())
 	if len(d.Name.Options) > 0 {

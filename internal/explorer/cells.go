@@ -47,7 +47,8 @@ type Pair struct {
 	P      *float64      `json:"p_adjusted,omitempty"` // p-value, corrected for all pairs of the table; absent if the two drivers were not compared
 	Apart  bool          `json:"significant"`          // whether the times of the two drivers differ significantly
 
-	// Added says that sqlite3perf's own overhead could explain the difference; absent if not.
+	// Added says that sqlite3perf's own overhead could explain the difference between the two
+	// drivers; absent if it could not.
 	Added string `json:"added_could_explain,omitempty"`
 }
 
@@ -88,7 +89,8 @@ type Cell struct {
 
 	Ratio *stats.Summary `json:"ratio,omitempty"` // figure divided by the figure of the driver in Table.Base, round by round; absent if not known
 
-	// Kinds are set only if the metric is p99 and the phase has several kinds of operations.
+	// Kinds has the 99th percentile of each kind of operations. It is set only if the metric is p99
+	// and the phase has several kinds.
 	Kinds []Kind `json:"kinds,omitempty" most:"20"`
 
 	// Harmful has the IDs of the driver's known defects that can lose, damage or falsify data in this

@@ -21,7 +21,7 @@ import (
 // Charts is the answer to /api/v1/runs/{id}/charts: the pictures of a run.
 type Charts struct {
 	Run    int64       `json:"run"`
-	Kinds  []ChartKind `json:"kinds"` // the kinds of these pictures
+	Kinds  []ChartKind `json:"kinds"` // the kinds of pictures that Charts has
 	Charts []Chart     `json:"charts"`
 	More   int         `json:"more,omitempty"` // number of pictures that are left out
 }
@@ -133,7 +133,7 @@ func (s *Server) draw(a *stats.Analysis, keep filter, inPage bool) []document.Pi
 // toSamples returns the address of the samples of a case and phase, in the page of the run.
 func toSamples(id int, phase string) string {
 	if phase == "" {
-		return "" // a figure of a study need not belong to a phase
+		return "" // no link, because a figure of a study need not belong to a phase
 	}
 	return fmt.Sprintf("?case=%d&of=%s", id, url.QueryEscape(clip(phase)))
 }

@@ -17,7 +17,8 @@ const (
 	maxNames = 200
 )
 
-// marshal returns the JSON of an answer, cut to the limits.
+// marshal returns the JSON of an answer of the API, with texts cut to maxText characters and lists
+// to maxNames elements.
 func marshal(v any) ([]byte, error) {
 	return json.Marshal(clipped(reflect.ValueOf(v), maxText, 0).Interface())
 }

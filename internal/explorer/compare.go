@@ -23,7 +23,7 @@ type Comparison struct {
 	FirstDrivers      []string                 `json:"first_drivers"` // drivers of the first side, with the versions of library and SQLite that the workers reported
 	SecondDrivers     []string                 `json:"second_drivers"`
 	Differences       []compare.SideDifference `json:"differences" most:"200"`               // differences between the sides, as the workers reported them
-	Beware            string                   `json:"beware,omitempty"`                     // a sentence that says what else may explain the ratios
+	Beware            string                   `json:"beware,omitempty"`                     // a sentence that says which other differences between the sides may explain the ratios
 	FirstCaveats      []conditions.Caveat      `json:"first_caveats" clip:"1000" most:"100"` // warnings of the first side's run, the worst first
 	SecondCaveats     []conditions.Caveat      `json:"second_caveats" clip:"1000" most:"100"`
 	FirstBeware       []Beware                 `json:"first_beware" clip:"1000" most:"100"` // FirstCaveats as pages show them

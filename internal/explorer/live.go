@@ -15,7 +15,7 @@ import (
 
 // Current is the answer to /api/v1/current: the runs that are being measured now.
 type Current struct {
-	Job  *Job       `json:"job,omitempty"` // the last run that was started from the page
+	Job  *Job       `json:"job,omitempty"` // the last run that was started from a page of the explorer
 	Runs []Progress `json:"runs"`          // runs of the store that any process is measuring
 }
 
@@ -24,7 +24,7 @@ type Progress struct {
 	Run     int64            `json:"run"`
 	Started time.Time        `json:"started"`
 	Command []string         `json:"command"`
-	Here    bool             `json:"here,omitempty"`     // whether the run was started from the page, and can be stopped there
+	Here    bool             `json:"here,omitempty"`     // whether the run was started from a page of the explorer, and can be stopped there
 	Rounds  int              `json:"rounds"`             // number of complete rounds
 	Of      *result.Schedule `json:"schedule,omitempty"` // how long the run is to last
 	Trials  int              `json:"trials"`
@@ -46,7 +46,7 @@ type Figure struct {
 	Driver   string        `json:"driver"`
 	Case     int           `json:"case"`
 	Base     string        `json:"base,omitempty"` // driver that the ratio is relative to
-	Median   float64       `json:"median"`         // the ratio, or seconds
+	Median   float64       `json:"median"`         // the ratio or, without Base, the median in seconds
 	Summary  stats.Summary `json:"summary"`
 	Spread   *float64      `json:"spread,omitempty"` // distance of the interval's farther end from the median, as a fraction of the median; absent if there are too few samples
 	Settled  bool          `json:"settled"`

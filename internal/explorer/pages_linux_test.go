@@ -35,8 +35,9 @@ func choose(t *testing.T, p browsertest.Reader, name, value string) {
 	browsertest.Eval[bool](p, fmt.Sprintf(`(() => { const e = document.querySelector("[name=%s]"); e.value = %q; return e.dispatchEvent(new Event("change", {bubbles: true})) })()`, name, value))
 }
 
-// readable checks a page in all looks. The page must pass [browsertest.Reader.Check], cut no text,
-// have its headings in order, and have at most 60 stops of the Tab key.
+// readable checks a page in all [browsertest.Looks] (screen sizes and color schemes). The page must
+// pass [browsertest.Reader.Check], cut no text, have its headings in order, and have at most 60
+// stops of the Tab key.
 func readable(t *testing.T, p browsertest.Reader) {
 	t.Helper()
 	p.Check(func(at string) {
@@ -298,7 +299,7 @@ func TestSoakReadable(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			p := read(t, server.URL+path)
 			if len(p.Errors()) > 0 && path == "/runs/99" {
-				return // the browser logs that the server has no such run
+				return // this error is expected: the browser logs that the server has no run 99
 			}
 			readable(t, p)
 		})

@@ -54,7 +54,7 @@ type Run struct {
 	Metrics   []metric            `json:"metrics"`                        // metrics that views can show
 }
 
-// Beware is a warning as it is shown.
+// Beware is a warning in the form in which reports show it.
 type Beware struct {
 	Name string `json:"name"`
 	Text string `json:"text"`

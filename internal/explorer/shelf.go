@@ -30,8 +30,8 @@ type shelf struct {
 	kept    int                          // total number of trends in points
 }
 
-// maxKept limits the samples of all kept analyses together. A sample takes about a kilobyte. The
-// analysis that was used last is always kept.
+// maxKept is the greatest number of samples in all analyses together that a shelf keeps. A sample
+// takes about a kilobyte. The analysis that was used last is always kept.
 const maxKept = 200_000
 
 // judged is the analysis of a run. The field "extent" says how much of the run the analysis covers.
@@ -154,7 +154,8 @@ func (s *shelf) latest(ctx context.Context) ([]store.Entry, error) {
 }
 
 // underWay returns the analysis of a run that has not ended, without comparisons. It returns nil if
-// the run has added no trial for too long. It reads only new trials.
+// the run has added no trial for too long. It reads only the trials that were added since its last
+// call for this run.
 func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -158,7 +158,7 @@ func (s *Server) check(r *http.Request) error {
 		return failf(http.StatusForbidden, "a page of %s may not ask this server", clip(o))
 	}
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
-	// A report takes computing time, so a page of another site must not request many.
+	// A report takes computing time, so a page of another site must not request many reports.
 	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/") || strings.HasSuffix(r.URL.Path, "/report") || strings.HasSuffix(r.URL.Path, "/answer")) && site != "" && site != "same-origin" && site != "none" {
 		return failf(http.StatusForbidden, "a page of another site may not ask this server")
 	}
@@ -217,7 +217,7 @@ var files embed.FS
 
 var shell = template.Must(template.ParseFS(files, "page.html"))
 
-// views are the pages by path. The script of a page fills it from the API.
+// views are the pages by path. The script of each page fills the page with data from the API.
 var views = map[string]view{
 	"/{$}":       {"runs", "Runs"},
 	"/runs/{id}": {"run", "Run"},

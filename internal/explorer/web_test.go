@@ -88,7 +88,7 @@ func servingRuns(t testing.TB, change func(*Options), runs ...*result.Run) *http
 
 func serving(t testing.TB, o Options) *httptest.Server {
 	site := New(o)
-	site.reading = time.Hour // on a busy machine, a trend would come in several parts
+	site.reading = time.Hour // so that a trend comes in one part even on a busy machine
 	server := httptest.NewServer(site.Handler())
 	t.Cleanup(func() {
 		if err := site.Close(); err != nil {
@@ -608,7 +608,8 @@ func TestCharts(t *testing.T) {
 }
 
 // TestRatios checks the ratios of metrics other than time. A driver has a ratio if its own figure
-// and the figure of the base are known. The answer says whether less or more is better.
+// and the figure of the driver that ratios are relative to are known. The answer says whether less
+// or more is better.
 func TestRatios(t *testing.T) {
 	server := serveRuns(t, aRun(1, 2))
 	for query, want := range map[string]string{

@@ -10,7 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Repeat is a second measurement of cases with cells (timed phases) whose first result is doubtful.
+// Repeat is a second measurement of cases that have cells (timed phases) with a doubtful first
+// result.
 type Repeat struct {
 	Cases    []*lab.Case
 	Compares *result.Compares // the two sides that are measured; nil if the candidate's new figures are compared with stored figures

@@ -184,7 +184,7 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 	for _, m := range g.Unknown {
 		fail(string(m), "there are no figures of "+string(m))
 	}
-	switch { // without these test cases, services would show an empty suite as passed
+	switch { // without these test cases, CI services would show an empty suite as passed
 	case g.Interrupted:
 		fail("measured to the end", document.Line(g.Answer()))
 	case len(g.Cells) == 0:

@@ -26,9 +26,9 @@ type Gated struct {
 	Differences []string          // differences between baseline and candidate that the user allowed, in addition to the difference that the gate compares
 	Apart       string            // why a doubtful candidate was not measured together with the driver of a stored baseline; "" otherwise
 	Why         string            // why some cells were not measured; "" if all cells were measured, or if the gate was interrupted
-	Where       string            // file to which annotations refer, for services that need one
+	Where       string            // file to which annotations refer, for CI services that need a file name
 
-	told string // the stored answer, if the store lacks runs of this gate, so that the cells are unknown; otherwise ""
+	told string // the stored answer; set only if the store lacks runs of this gate, because then the cells are unknown
 }
 
 // Asked says what the user asked a gate to judge.
@@ -39,8 +39,8 @@ type Asked struct {
 	Report  bool           `json:"report,omitempty"` // the stored baseline is a JSON report, not a run of the store
 }
 
-// Compare compares the two sides once for each judged metric. The parameter a is a measurement of both
-// sides, or of the candidate alone if the baseline is stored.
+// Compare compares the two sides once for each judged metric. The parameter "a" is a measurement of
+// both sides, or of the candidate alone if the baseline is stored.
 func (g *Gated) Compare(a *stats.Analysis) (list []*stats.Comparison) {
 	for _, m := range g.Metrics {
 		if a.Run.Compares != nil {
@@ -403,9 +403,9 @@ func remark(c *stats.Gated, most float64, cells int) string {
 	return cause(c)
 }
 
-// The function "beside" returns words to add after "measured again". For a stored baseline whose driver
-// was measured again too, they say so. For a stored baseline whose driver was not measured again, they
-// name the assumption under which a regression is confirmed. Otherwise the words are "".
+// The function "beside" returns words to add after "measured again". If the driver of a stored baseline
+// was measured again too, the words say so. If it was not, they name the assumption under which a
+// regression is confirmed. In all other cases, the words are "".
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:

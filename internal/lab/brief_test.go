@@ -32,8 +32,8 @@ func TestBrief(t *testing.T) {
 		t.Errorf("the first trial does not verify %v", got)
 	}
 	const seeds = 400
-	turns := map[string]int{}   // how often a phase is verified in the trial at each place within a group
-	together, differing := 0, 0 // how often two phases are verified in the same trial, and how often two groups verify at different places
+	turns := map[string]int{}   // by position of the trial within its group: how often that trial verifies a phase
+	together, differing := 0, 0 // how often the same trial verifies two phases, and how often two groups verify a phase at the same position
 	turn := func(seed uint64, group int, phase string) (at int) {
 		at = -1
 		for i := range 8 {

@@ -21,7 +21,7 @@ type Fault struct {
 	Message string
 }
 
-// Seen holds the lab's own observations of a phase. A field that is zero is not known.
+// Seen holds what package lab itself observed of a phase. A field that is zero is not known.
 type Seen struct {
 	// Possible is the longest time that the phase can have taken. It is the time from the request to the
 	// worker's answer for this phase, minus the time that the trial waited for its turn, minus the times that
@@ -33,8 +33,8 @@ type Seen struct {
 }
 
 const (
-	// most is the greatest count or size that the lab accepts. Statistics use float64, which
-	// represents every integer up to most.
+	// most is the greatest count or size that is accepted from a worker. Statistics use float64,
+	// which represents every integer up to most.
 	most = 1 << 53
 
 	// No SQLite on one core is faster than these times. fastestRow is the time to step to a row (about thirty
@@ -43,12 +43,12 @@ const (
 	fastestRow  = 10 * time.Nanosecond
 	fastestExec = 50 * time.Nanosecond
 
-	// The worker and the lab read their clocks one after another, so the same time may differ between them by
-	// clockSlack plus the fraction clockShare of the time.
+	// The worker and package lab measure the same time, but read the clock at slightly different moments. So
+	// their results may differ by clockSlack plus the fraction clockShare of the time.
 	clockSlack = 100 * time.Microsecond
 	clockShare = 0.01
 
-	// The lab compares a worker's time with the time that it observed itself. It doubts the worker's time if
+	// Package lab compares a worker's time with the time that it observed itself. It doubts the worker's time if
 	// this time exceeds the observed time by more than doubtAfter plus the fraction doubtShare of the observed
 	// time.
 	doubtAfter = 100 * time.Millisecond

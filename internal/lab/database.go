@@ -33,9 +33,8 @@ func (c *Case) CopyTo(ctx context.Context, path string) error {
 	return nil
 }
 
-// counting lists the codes of reasons whose messages cannot contain values of the database. These messages
-// contain only numbers that the lab or the worker counted, and names of features that the worker or the lab
-// does not support.
+// counting lists the codes of reasons whose messages cannot contain values of the user's database. These
+// messages contain only numbers that were counted, and names of features that are not supported.
 var counting = []string{protocol.CodeRows, protocol.CodeSetting, protocol.CodePlan, protocol.CodeTimeout, protocol.CodeProtocol, protocol.CodePath, protocol.CodeUnsupported,
 	protocol.CodeEndless, protocol.CodeCheck, protocol.CodeCheckpoint, protocol.CodeKilled, protocol.CodeCrash}
 

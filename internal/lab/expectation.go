@@ -6,8 +6,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Expectation has the counts and results of a phase that the lab can compute from the plan and the generated
-// data. If a phase has other counts or results, its trial fails. For results that the lab cannot compute,
+// Expectation has the counts and results of a phase that package lab can compute from the plan and the
+// generated data. If a phase has other counts or results, its trial fails. For results that cannot be computed,
 // package stats checks that they are the same for all drivers.
 type Expectation struct {
 	Operations int64   // number of operations; -1: not known
@@ -48,8 +48,8 @@ func (m *Matrix) expect(todo []point) error {
 	return nil
 }
 
-// maxChosen is the largest number of operations in a mix for which the lab repeats the random choice of
-// operations, in order to count how often each operation is chosen.
+// maxChosen is the largest number of operations in a mix for which package lab repeats the worker's random
+// choice of operations, in order to count how often each operation is chosen.
 const maxChosen = 10_000_000
 
 // expectations returns the expectations of the plan's phases, by the name of the phase.

@@ -34,7 +34,7 @@ var Late = late
 // BenchTimes returns the times of the phases that AddBench adds, in ns.
 var BenchTimes = benchTimes
 
-// Added estimates how much time is added in the phases of a plan.
+// Added estimates how much time sqlite3perf's own code adds to the phases of a plan.
 var Added = added
 
 // Robbed reports whether other processes took too much CPU time from a trial.

@@ -23,15 +23,15 @@ type Forecast struct {
 	Budget time.Duration                                       // after this time, a trial runs only if no case of its workload was tried before
 	Now    func() time.Time
 
-	// Begins is called with a case before the first trial. If the case replays a long recording, the argument
-	// "events" is the number of events in the recording, and "tried" is how many of them the trial replays.
-	// Otherwise both are 0.
+	// Begins is called with a case before the case's first trial. If the case replays a long recording, the
+	// argument "events" is the number of events in the recording, and "tried" is how many of them the trial
+	// replays. Otherwise both are 0.
 	Begins func(c *Case, tried, events int)
 
 	Round time.Duration // estimated time of a round
 	Once  time.Duration // total time of the trials that failed; the cases of these trials run only in the first round
 
-	Longest *Case         // the longest recording that was tried; nil if none was
+	Longest *Case         // the case with the longest recording that was tried; nil if no recording was tried
 	Takes   time.Duration // estimated time of a trial of Longest
 
 	above  map[string]time.Duration   // by workload and driver: time of a trial without its phases of fixed duration

@@ -22,7 +22,7 @@ type Hooks struct {
 	Round int // the round of the trials that run now
 }
 
-// InRounds returns a [Noise] that also tells h which round begins.
+// InRounds returns a [Noise] that does what n does, and also tells h which round begins.
 func (h *Hooks) InRounds(n Noise) Noise { return hookedNoise{n, h} }
 
 type hookedNoise struct {

@@ -42,9 +42,9 @@ const (
 	// latency mainly shows this delay.
 	lateShare = 0.5
 
-	// The ceiling is the best rate of ceilingPhases loads, each of which lasts for ceilingLasts. The best
-	// rate is used because other work on the machine can only lower a rate. After the time ceilingHolds, the
-	// ceiling is measured again, because the speed of the machine may change.
+	// The ceiling is the best rate that the load generator reaches in ceilingPhases loads, each of which lasts
+	// for ceilingLasts. The best rate is used because other work on the machine can only lower a rate. After
+	// the time ceilingHolds, the ceiling is measured again, because the speed of the machine may change.
 	ceilingPhases = 3
 	ceilingLasts  = 300 * time.Millisecond
 	ceilingHolds  = 20 * time.Second

@@ -125,7 +125,7 @@ func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Give
 // Asked returns the settings that a driver is asked to use. A driver that is not a cluster is not asked to
 // use settings that exist only for clusters. A cluster stores data in its own way and may not support all
 // settings of the workload, as [driver.Info.Limit] says; it is not asked to use the unsupported ones. But a
-// cluster is asked to use every setting that the user gave, and refuses the trial if it does not support one.
+// cluster is asked to use every setting that the user gave, and refuses the trial if one is not supported.
 func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	s := result.OwnSettings(i.Kind, all)
 	if i.Kind != driver.Cluster {
@@ -200,15 +200,15 @@ func idleLock(given driver.Settings, p *plan.Plan) []result.Warning {
 // change is a PRAGMA whose value differs from the value that must be in force.
 type change struct {
 	driver.Mismatch
-	from string // origin of the wanted value: one of the constants below
+	from string // origin of the value that must be in force: fromUser, fromWorkload or fromLibrary
 	kept bool   // whether Got is the value that the setting had when the database was opened
 }
 
-// Origins of a wanted value.
+// Origins of the value that a setting must have.
 const (
 	fromUser     = "user"     // the user asked for it
 	fromWorkload = "workload" // the workload declares the change
-	fromLibrary  = "library"  // value when the database was opened, because nobody set it
+	fromLibrary  = "library"  // nobody set it; it is the value that the setting had when the database was opened
 )
 
 // The constant "nothing" is the word that messages show for a setting without a value.

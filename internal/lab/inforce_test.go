@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// realWorkers returns the paths of two workers that use a real SQLite: the Go engine, and the Python worker,
-// which shares no code with the engine.
+// realWorkers returns the paths of two workers that use a real SQLite. One uses the Go engine (package worker).
+// The other is written in Python, and shares no code with the engine.
 func realWorkers(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{"engine": faulty(t, "server-none"), "python": pythonWorker(t)}

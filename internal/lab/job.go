@@ -25,7 +25,7 @@ type JobRequest struct {
 	Settings driver.Settings
 	Seed     uint64
 	Ref      build.Ref // driver to which the worker belongs
-	Mark     string    // mark of the worker's processes, as [process.Mark] sets it; "": a new one
+	Mark     string    // text that marks the worker's processes (see [process.MarkVariable]); "": a new one
 
 	// Limit is how long the job may take; 0: no limit. Time in which this process is stopped
 	// does not count.

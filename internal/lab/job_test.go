@@ -60,7 +60,7 @@ func pretendJob(fault string, req *protocol.Request) {
 	case "other":
 		done = &protocol.JobResult{Generate: &protocol.Generated{}}
 	case "waits", "stays":
-		_, _ = io.Copy(io.Discard, os.Stdin) // waits until the lab asks it to stop
+		_, _ = io.Copy(io.Discard, os.Stdin) // waits until the test asks the worker to stop
 		done.Interrupted = true
 		if fault == "stays" {
 			time.Sleep(time.Hour)

@@ -11,8 +11,8 @@ import (
 )
 
 // CheckJob checks the result of a job that was not interrupted. It compares the result with the job and with
-// the time that the lab measured, which is the parameter "took". It also checks that the values in the result
-// do not contradict each other. It adds the values that the lab computes to the result.
+// the time from the request to the result, which is the parameter "took". It also checks that the values in
+// the result do not contradict each other. It adds values computed from the others to the result.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{check{of: "result"}, took}
 	switch {

@@ -35,7 +35,7 @@ type loaded struct {
 }
 
 var (
-	// filling matches statements whose effects are in the database file.
+	// filling matches statements whose effects are stored in the database file.
 	filling = regexp.MustCompile(`(?is)^(create|insert|replace|update|delete|with\b.*\b(insert|replace|update|delete)|drop|alter|analyze|reindex|vacuum|begin|commit|end)\b`)
 
 	// passing matches statements that also have an effect outside the database file. A copy of the file lacks

@@ -135,7 +135,7 @@ func (m *Matrix) sharesCache(w *workload.Workload) bool {
 	return !given && !memory && w.Settings["cache"] == "shared"
 }
 
-// lockCases returns the cases for one way of sharing the file. The matrix has one workload.
+// lockCases returns the cases for one way of sharing the database file. The matrix has one workload.
 func (m *Matrix) lockCases(way map[string][]string, c contended, ways LockWays) ([]*Case, error) {
 	serial := c.alone != "" && !ways.Shared && slices.Equal(way["pool_size"], []string{"1"})
 	if serial { // here the plan still has all clients, and each needs its own connection; replayAlone, below, leaves only one client
@@ -318,8 +318,8 @@ func (c *Case) replayAlone() {
 	c.InForce = inForce(c.Settings, c.Plan)
 }
 
-// notTried returns, for each replay, a warning that says which ways of sharing a file are not tried, and why
-// not.
+// notTried returns, for each replay, a warning that says which ways of sharing the database file are not tried,
+// and why not.
 func notTried(p *plan.Plan) (list []result.Warning) {
 	for i := range p.Phases {
 		r := p.Phases[i].Replay

@@ -56,7 +56,7 @@ type Matrix struct {
 	// variant for all workloads. This variant has the features that any of the workloads needs.
 	Sides bool
 
-	// Computing, if not nil, is called while the lab hashes the rows that a workload must return or leave in
+	// Computing, if not nil, is called while package lab hashes the rows that a workload must return or leave in
 	// the database. In the first call, the argument "done" is 0.
 	Computing func(workload string, done, total int64)
 }

@@ -149,7 +149,7 @@ func TestExpectations(t *testing.T) {
 		got["all"] = all
 		want := map[string]lab.Expectation{
 			"all":  {Operations: 5, Rows: 50},  // 10 rows, 5 times
-			"each": {Operations: 10, Rows: 10}, // one row for each of 10
+			"each": {Operations: 10, Rows: 10}, // 10 executions, each of which returns one row
 			"open": {Operations: 1, Rows: -1},
 			"mix":  {Operations: 10, Executions: []int64{10}, Rows: -1},
 		}

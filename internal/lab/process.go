@@ -57,7 +57,7 @@ var (
 
 // Trials runs one trial of each case, and returns them in the order of the cases. Trials take
 // turns: as many of them as the machine has room for run together. Trials returns an error only if
-// the lab itself cannot work, or if ctx is canceled.
+// no trials can be run (for example, without a directory), or if ctx is canceled.
 func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (list []*result.Trial, err error) {
 	for _, c := range cases {
 		if err := p.ceiling(ctx, c, seed); err != nil {
@@ -78,8 +78,8 @@ func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (lis
 	return list, nil
 }
 
-// mostDiscarded limits how many times in a row the trials are discarded. On an overloaded machine this process
-// may seem to be stopped every time, and this must not block a run.
+// mostDiscarded limits how many times in a row trials are discarded because this process was stopped while they
+// ran. On an overloaded machine, it may seem to be stopped every time, and this must not block a run.
 const mostDiscarded = 5
 
 // Trial runs one trial of one case, as [Processes.Trials] does.
@@ -139,7 +139,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 		}
 	}
 	if len(cases) == 1 {
-		divided[0].slices = nil // nothing disturbs a trial that runs alone
+		divided[0].slices = nil // a trial that runs alone does not take turns, so it needs no slices
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -193,7 +193,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 	return list, stopped, nil
 }
 
-// ending is a trial that has ended, with readings taken before and after it.
+// ending is a trial that has ended, with CPU times that were read before and after it.
 type ending struct {
 	trial    *result.Trial
 	stopped  time.Duration // how long this process was stopped during the trial

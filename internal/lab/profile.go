@@ -192,8 +192,8 @@ type Profiled struct {
 	Reason    *protocol.Reason // why there is no profile; nil if Status is OK
 }
 
-// Run runs trials until every case has enough samples or the time is up. It returns an error only if the lab
-// itself failed. If a trial of a case failed, [Profiled.Reason] says why.
+// Run runs trials until every case has enough samples or the time is up. It returns an error only if it could
+// not continue. A failed trial is not an error; [Profiled.Reason] says why it failed.
 func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
 	p.Warnings = slices.Concat(p.Noise.BeforeRun(), beforehand(cases), p.partly(cases))
 	list, err := p.run(ctx, cases)

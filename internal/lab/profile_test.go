@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// profileBench provides a Profiler with trials that take one second of its clock.
+// profileBench provides a Profiler whose trials take one second on the simulated clock "now".
 type profileBench struct {
 	now     time.Time
 	samples map[string]int64 // number of samples per trial, by driver

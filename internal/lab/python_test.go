@@ -104,7 +104,7 @@ func TestSoakPythonWorkerBuiltins(t *testing.T) {
 	}
 }
 
-// checkSamples checks those properties of samples that the lab itself does not check.
+// checkSamples checks those properties of samples that package lab does not check.
 func checkSamples(t *testing.T, c *lab.Case, got *result.Trial) {
 	t.Helper()
 	for _, s := range got.Samples {

@@ -19,7 +19,7 @@ import (
 
 // mixes is a workload with one mix. Its words in capitals, such as END, are placeholders. By replacing them,
 // tests choose how the mix ends, how its transactions begin, and how its clients use connections. The
-// operation move first reads, then writes.
+// operation with the name "move" first reads, then writes.
 const mixes = `
 name: mixes
 settings: {journal_mode: wal, synchronous: "off", busy_timeout: BUSY, txlock: TXLOCK, pool_size: POOL}
@@ -148,8 +148,9 @@ phases:
 	}
 }
 
-// TestSoakPythonMixDuration runs mixes with a duration. The trial fails if a mix ends earlier, because the lab
-// checks its wall time. At a fixed rate, every operation that is due must run: 200 in a second.
+// TestSoakPythonMixDuration runs mixes with a duration. The trial fails if a mix ends earlier, because
+// [lab.CheckSample] checks its wall time. At a fixed rate, every operation that is due must run: 200 in a
+// second.
 func TestSoakPythonMixDuration(t *testing.T) {
 	_, s := mixSample(t, "BUSY", "5s", "TXLOCK", "immediate", "POOL", "4", "CONNECTION", "own", "END", "duration: 1s")
 	if s.Operations < 1 || s.Metric != "time/op" {

@@ -38,7 +38,7 @@ func Resume(run *result.Run, cases []*Case, now time.Time) (again []int) {
 }
 
 // restore sets the laboratory's state from the trials of a resumed run, and returns the number of complete
-// rounds. The pauses do not count as time of the run.
+// rounds. The pauses before the run was resumed do not count as time of the run.
 func (l *Laboratory) restore() int {
 	l.began = l.Run.Started
 	for _, r := range l.Run.Resumed {
@@ -137,9 +137,9 @@ func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 	return append(list, result.Warning{Code: result.WarningResumed, Message: message})
 }
 
-// afterRun returns the warnings that l.Noise gives after the run. l.Noise counts only the rounds that it has
-// observed. If the run was resumed, its warnings have other round numbers than the run, so afterRun replaces
-// these numbers.
+// afterRun returns the warnings that l.Noise gives after the run. If the run was resumed, l.Noise has observed
+// and numbered only the rounds since then. So afterRun replaces the round numbers in the warnings by the
+// round numbers of the run.
 func (l *Laboratory) afterRun() []result.Warning {
 	list := l.Noise.AfterRun()
 	for i, w := range list {

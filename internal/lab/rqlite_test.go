@@ -48,7 +48,7 @@ func unasked(c *lab.Case) string {
 }
 
 // TestUnasked checks that a cluster is not asked for settings that it decides itself, and that other drivers
-// are not asked for settings of clusters. A warning must list these settings.
+// are not asked for settings of clusters. A warning must list the settings that were not asked for.
 func TestUnasked(t *testing.T) {
 	for _, c := range []struct {
 		driver   string

@@ -19,7 +19,8 @@ const MinRounds = 6
 // month, and so many rounds can still be counted and stored.
 const MaxRounds = 1_000_000
 
-// Executor runs one trial of each of several cases. The trials take turns if possible.
+// Executor runs one trial of each of several cases. If possible, the trials take turns, so that only one of
+// them works at a time.
 type Executor interface {
 	Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error)
 }
@@ -96,8 +97,8 @@ type Laboratory struct {
 }
 
 // Measure runs rounds until the schedule is fulfilled, and completes l.Run. It returns an error only if the
-// lab itself could not continue. If there is an error, the results so far are in l.Run, and the Recorder has
-// stored them.
+// run could not continue; a failed trial is not an error. If there is an error, the results so far are in
+// l.Run, and the Recorder has stored them.
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
 	l.took, l.failed, l.settled = map[int][]time.Duration{}, map[int]bool{}, nil

@@ -15,10 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckSample checks a worker's sample of a phase. It compares the sample with the plan and with what the lab
-// observed, and checks that the values in the sample do not contradict each other. It returns the sample with
-// the values that the lab computes, warnings about values that are doubtful but not proven wrong, and all
-// faults.
+// CheckSample checks a worker's sample of a phase. It compares the sample with the plan and with the parameter
+// "saw", and checks that the values in the sample do not contradict each other. It returns the sample with
+// values computed from it, warnings about values that are doubtful but not proven wrong, and all faults.
 func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sample) (*result.Sample, []result.Warning, []Fault) {
 	c := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, want: want, said: said}
 	c.naturals()
@@ -112,7 +111,7 @@ func (c *sampleCheck) naturals() {
 	}
 }
 
-// wall checks the wall time against the times that the lab observed.
+// wall checks the wall time that the worker reported against the times in the parameter "saw".
 func (c *sampleCheck) wall(saw Seen) {
 	wall := time.Duration(c.said.WallNS)
 	switch {
@@ -390,7 +389,7 @@ func (c *sampleCheck) cpu(cores int, wall time.Duration) {
 	}
 }
 
-// sample returns the worker's sample with the values that the lab computed.
+// sample returns the worker's sample in the form in which it is stored, with the values computed from it.
 func (c *sampleCheck) sample() *result.Sample {
 	m := c.said
 	return &result.Sample{

@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// session is the lab's end of the conversation with one worker process, for one trial.
+// session is this process's side of the conversation with one worker process, for one trial.
 type session struct {
 	limit time.Duration
 	hint  string

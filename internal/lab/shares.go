@@ -15,18 +15,18 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// shares is the part of a session that concerns mixes in several processes.
+// shares is the part of a session that concerns mixes (phases with concurrent clients) in several processes.
 type shares struct {
 	request protocol.Request
 	dir     string // directory in which the worker was started
 	cancel  context.CancelCauseFunc
-	others  *others       // further processes of the current mix; nil: none
+	others  *others       // the processes of the current mix other than the first; nil: none
 	spent   []*result.CPU // CPU time of further processes that have ended
-	part    *part         // this session as one of the further processes; nil: this session belongs to the first process
+	part    *part         // the process to which this session belongs; nil: the first process of the mix
 }
 
-// others are the further processes of a mix. The first process is the trial's own worker. It has created the
-// database, and continues alone when the further processes have ended.
+// others are the processes of a mix other than the first process, which is the trial's own worker. The first
+// process has created the database, and continues alone when the other processes have ended.
 type others struct {
 	phase  string
 	parts  []*part
@@ -36,8 +36,8 @@ type others struct {
 	ended  bool                 // whether all further processes have ended without errors
 }
 
-// part is one of the further processes, with its own session. Its worker does a share of the mix and nothing
-// else.
+// part is one of the processes of a mix other than the first. It has its own session. Its worker does a share
+// of the mix and nothing else.
 type part struct {
 	number, of int // number of the process (the first process is 0), and total number of processes
 	others     *others
@@ -54,9 +54,9 @@ func (p *part) String() string { return processName(p.number, p.of) }
 // processName names a process of a trial in messages. The parameter "number" is counted from 0.
 func processName(number, of int) string { return fmt.Sprintf("process %d of %d", number+1, of) }
 
-// mark returns the mark of a worker's process. The mark of the first process is dir, and the mark of a
-// further process begins with it. So if all processes with the mark of the first process are killed, the
-// further processes are killed, too. The further processes can also be killed alone.
+// mark returns the mark of a worker's process (see [process.MarkVariable]). The mark of the first process of a
+// mix is dir, and the marks of the other processes begin with dir. So if all processes with the mark of the
+// first process are killed, the other processes are killed, too. They can also be killed alone.
 func (p *part) mark(dir string) string {
 	if p == nil {
 		return dir
@@ -78,8 +78,8 @@ func (s *session) prepared(a *protocol.Response) error {
 	o := &others{phase: a.Phase, begin: make(chan struct{})}
 	s.others = o
 	for i := 1; i < n; i++ {
-		// The processes start one after another, because each takes locks while it proves its
-		// settings.
+		// The processes start one after another, because each locks the database while it reads
+		// back its settings.
 		p := s.newPart(o, i, n)
 		o.parts = append(o.parts, p)
 		go p.run(s)

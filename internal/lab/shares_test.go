@@ -199,8 +199,8 @@ func inProcess(d *faultyDriver, fault string) string {
 	return fault
 }
 
-// TestProcessesUnknown checks that a worker without support for several processes is refused
-// because of its proof.
+// TestProcessesUnknown checks that a worker that can do a mix only in one process is refused if a
+// workload has a mix in several processes.
 func TestProcessesUnknown(t *testing.T) {
 	t.Parallel()
 	got := trialOf(t, sharedCase(t, pythonWorker(t), "PROCESSES", "2", "CLIENTS", "2", "END", "count: 100"))
@@ -289,9 +289,9 @@ func TestMergeShares(t *testing.T) {
 	}
 }
 
-// TestApart checks the warning about processes that do not begin together. There must be one if the time
-// between the first and the last beginning is longer than a hundredth of the mix's time. If a process does
-// not report when it began, there must be none.
+// TestApart checks the warning about processes that do not begin a mix together. There must be a warning if
+// the time between the first and the last beginning is longer than a hundredth of the mix's time. If a
+// process does not report when it began, there must be no warning.
 func TestApart(t *testing.T) {
 	t.Parallel()
 	at := func(us int64) *protocol.Sample { return &protocol.Sample{BeganUS: us} }

@@ -222,8 +222,8 @@ phases:
 
 // TestColdCaches checks that phases with cold caches are measured in one piece, while the same phases with
 // warm caches are measured in slices. Little of the database may stay in the page cache, and the samples must
-// say how much, also after the check of what another machine reports. In a mix of two processes, no process may load the database into the page cache before the
-// other process begins.
+// say how much, also in trials that another machine reports. In a mix of two processes, no process may load
+// the database into the page cache before the other process begins.
 func TestColdCaches(t *testing.T) {
 	t.Parallel()
 	if err := pagecache.Check(t.TempDir()); err != nil {
@@ -373,8 +373,8 @@ func TestSliceTimes(t *testing.T) {
 	}
 }
 
-// TestSlicedReplay measures a replay in one piece and then in slices. One of its two connections does much more
-// than the other. A slice must end between two transactions.
+// TestSlicedReplay measures a replay in one piece and then in slices. One of the two recorded connections does
+// much more than the other. A slice must end between two transactions.
 func TestSlicedReplay(t *testing.T) {
 	t.Parallel()
 	recording := `{"format":"sqlite3perf-recording","version":1,"began":"2026-11-23T01:24:04Z","args":"values"}

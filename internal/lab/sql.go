@@ -18,10 +18,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// checkLimit is the time limit for each script. A script may fill tables.
+// checkLimit is the time limit for each script that [CheckSQL] runs. A script may fill tables.
 const checkLimit = time.Second
 
-// Limits of the SQLite that checks the SQL. SQL that exceeds them is left to the drivers.
+// Limits of the SQLite with which [CheckSQL] checks SQL. SQL that exceeds them is not checked here; the
+// drivers report its errors.
 const (
 	checkLength  = 1 << 20  // limit in bytes for a text, blob or row
 	checkPattern = 20       // limit in bytes for a LIKE pattern, because the time can grow exponentially with its length

@@ -29,8 +29,8 @@ type Table struct {
 	Checksum string // [plan.RowSum] of Columns; "" if Columns is empty
 }
 
-// maxHashed is the limit in bytes of generated values that the lab hashes for one table. In
-// a larger table, rows are only counted.
+// maxHashed is a limit in bytes. If the generated values of a table are not larger, the rows of the
+// table are compared by their hashes. In a larger table, rows are only counted.
 const maxHashed = 1 << 30
 
 // CheckInserted compares the tables that a worker read back after an insert with the generated rows. The

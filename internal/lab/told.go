@@ -20,7 +20,7 @@ import (
 // took by this machine's clock. The parameter "again" is true if an earlier trial of the case was OK.
 func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	k := &check{of: "what the machine says of the trial"}
-	t.Round, t.Order, t.Repeated = 0, 0, false // the lab sets these fields
+	t.Round, t.Order, t.Repeated = 0, 0, false // package lab sets these fields itself
 	k.told(c, t)
 	good := t.Samples[:0]
 	for i := range t.Samples {
@@ -125,8 +125,8 @@ func (k *check) proven(c *Case, p *protocol.Proof) {
 	}
 }
 
-// checkTold checks the i-th sample that another machine reports against the plan. It
-// replaces the sample by one that the lab makes from the same data.
+// checkTold checks the i-th sample that another machine reports against the plan. It replaces the
+// sample by the one that [CheckSample] makes from the same data.
 func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool) []Fault {
 	phases := c.planned().Phases
 	if i >= len(phases) || s.Phase != phases[i] {

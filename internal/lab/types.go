@@ -14,8 +14,8 @@ import (
 )
 
 // nameColumn adds the name of a column to the message of a reason with [protocol.CodeType]. A worker only
-// knows the column's number, so the lab asks its own SQLite for the name. If that fails, nameColumn changes
-// nothing.
+// knows the column's number, so nameColumn asks sqlite3perf's own SQLite for the name. If that fails, it
+// changes nothing.
 func nameColumn(r *protocol.Reason, c *Case) {
 	if r == nil || r.Code != protocol.CodeType || r.Column == 0 {
 		return

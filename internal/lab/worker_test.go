@@ -255,7 +255,7 @@ func pretend(fault string) {
 		say(protocol.Response{Type: protocol.TypeFailed})
 		return
 	case "child":
-		// The child outlives its parent, in the same group and with the same output.
+		// The child outlives its parent, in the same process group and with the same standard output.
 		cmd := exec.Command("sleep", "3600")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		if err := cmd.Start(); err != nil {

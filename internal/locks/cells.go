@@ -47,7 +47,7 @@ type LockCell struct {
 	paced     bool
 	speeds    []stats.Point // speed by round: Rate or, if the field "paced" is true, the inverse of the greatest 99th percentile of an operation's latency
 	speed     float64       // median of the field "speeds"
-	calms     []stats.Point // inverse of the 99.9th percentile of the latency, by round
+	calms     []stats.Point // by round, the inverse of the 99.9th percentile of the latency
 }
 
 // LockWait says how long the clients of a cell waited for one thing, added up over all trials.

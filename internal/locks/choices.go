@@ -33,8 +33,8 @@ type LockRemedy struct {
 	// Price is nil if nothing can be compared, or if the rate of operations is fixed.
 	Price *stats.Summary `json:"price,omitempty"`
 
-	// Others is like Price, but for the kinds of operations that did not fail without the change. It is nil if
-	// there are no such kinds.
+	// Others is the same ratio as Price, but it counts only the kinds of operations that did not fail without
+	// the change. It is nil if there are no such kinds.
 	Others *stats.Summary `json:"others,omitempty"`
 
 	Choice LockChoice `json:"choice"` // the settings after the change
@@ -146,7 +146,8 @@ func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point)
 // rating describes those choices of settings with which no driver had lock errors in a mix. The field
 // "order" has these choices. Each other field has one element for each choice. An element of the field
 // "cells" has the cells with the choice, sorted by driver. The elements of "speeds" and "calms" have,
-// for each round, the geometric means of LockCell.speeds and LockCell.calms over these cells.
+// for each round, the geometric means of LockCell.speeds and LockCell.calms over the cells with the
+// choice.
 type rating struct {
 	order         []LockChoice
 	cells         [][]*LockCell

@@ -15,7 +15,7 @@ import (
 )
 
 // Locks explains how operations of mixes and replays blocked each other, and which changes of
-// settings end that.
+// settings prevent it.
 type Locks struct {
 	Analysis *stats.Analysis
 	Mixes    []*LockedMix
@@ -27,8 +27,9 @@ type Locks struct {
 //
 // Choices are compared by their rate of operations or, if the mix is paced, by the 99th percentile of their
 // latency. Both are geometric means over the drivers. Best is nil if every choice had lock errors or endless
-// waits on some driver. Gain and Calmer are comparisons with Today. They are nil if Today is nil, or had lock
-// errors or endless waits on some driver. Gain is also nil if Best is Today, and Calmer if Calm is Today.
+// waits on some driver. Gain and Calmer are comparisons with Today, the workload's own settings. They are nil
+// if Today is nil, or had lock errors or endless waits on some driver. Gain is also nil if Best is Today, and
+// Calmer if Calm is Today.
 type LockedMix struct {
 	stats.TableName
 	Processes   int            `json:"processes"`         // number of processes over which the clients are spread

@@ -188,7 +188,8 @@ func TestPriceOfTheSameWork(t *testing.T) {
 }
 
 // TestToday checks that the fastest choice and the one with the lowest latency are compared with
-// the workload's own settings, in a mix without lock errors.
+// the workload's own settings, in a mix (operations of several clients at once) without lock
+// errors.
 func TestToday(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "immediate", "10000", "8"), 6000).Today = true
@@ -355,7 +356,7 @@ func TestWaits(t *testing.T) {
 	if len(got) != 2 || got[0].For != protocol.WaitConnection || got[1].For != protocol.WaitMutex {
 		t.Fatalf("%+v", got)
 	}
-	// 6021 operations of 1 ms, which waited 600 ms.
+	// 6021 operations of 1 ms each waited 600 ms in all, for a connection.
 	if w := got[0]; w.Count != 15 || w.Share < 0.099 || w.Share > 0.1 || w.PerOpNS != 600*ms/6021 {
 		t.Errorf("%+v", w)
 	}

@@ -310,7 +310,7 @@ func locks(l *Locks, o document.Options) document.Document {
 	return append(d, document.Space{}, legend)
 }
 
-// measuredLabel is the label of the first item of [origin].
+// measuredLabel is the label of the list item that names the run and its number of rounds.
 const measuredLabel = "measured"
 
 func origin(l *Locks) document.List {

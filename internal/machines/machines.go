@@ -176,7 +176,7 @@ func shared(all []OnMachine) (list []string) {
 func (x OnMachine) trust() string {
 	said := report.AnswersOf(x.Analysis, x.Options)
 	words := report.HowSure(x.Analysis, &said, x.Options)
-	shared := conditions.KindOf(result.WarningShared).Name // shown once for all machines
+	shared := conditions.KindOf(result.WarningShared).Name // this warning is shown once for all machines, not for each
 	more := 0
 	for _, it := range conditions.CaveatItems(said.Caveats) {
 		switch {
@@ -357,7 +357,7 @@ type JSONMachinePair struct {
 	Said      []JSONMachineSaid `json:"said"`
 }
 
-// JSONMachineSaid is the verdict of one machine.
+// JSONMachineSaid is the verdict of one machine on two drivers, or two sides.
 type JSONMachineSaid struct {
 	Machine string        `json:"machine"`
 	Verdict stats.Verdict `json:"verdict"` // verdict on Second, relative to First

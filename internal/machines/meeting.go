@@ -77,8 +77,8 @@ func (a *Arrival) Wait(ctx context.Context, failure error, boot string) error {
 	return failure
 }
 
-// Noise returns n. If the host's machine is measured under several names at the same time, the returned noise
-// also has a warning about that. For the first of these names, Noise also prints the warning with the function
+// Noise returns n. But if the host's machine is measured under several names at the same time, it returns n
+// with a warning about that. For the first of these names, Noise also prints the warning with the function
 // "say".
 func (a *Arrival) Noise(n lab.Noise, say func(string, ...any)) lab.Noise {
 	if a == nil || a.boots[a.host] == "" {

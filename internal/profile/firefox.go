@@ -21,7 +21,8 @@ const FirefoxFormat = "firefox"
 // when it opens a file.
 const firefoxVersion = 60
 
-// firefoxColors are the Firefox Profiler's colors of the groups. Grey is the default group.
+// firefoxColors are the Firefox Profiler's colors of the groups of functions. For the Firefox
+// Profiler, the grey group is the default.
 var firefoxColors = map[stacks.Group]string{
 	stacks.SQLite: "blue", stacks.InC: "blue", stacks.CLibrary: "lightblue", stacks.Driver: "green", stacks.DatabaseSQL: "yellow", stacks.Crossing: "orange",
 	stacks.Collection: "red", stacks.Runtime: "brown", stacks.System: "magenta", stacks.Ours: "darkgrey", stacks.Unknown: "grey",
@@ -33,9 +34,9 @@ type columns map[string]any
 
 // Rows of tables. Each field is the number of a row of another table, or of a group in [stacks.Groups].
 type (
-	firefoxFunc  struct{ name, resource int } // resource is -1 if the object file is not known
+	firefoxFunc  struct{ name, resource int } // the field "resource" is -1 if the object file is not known
 	firefoxFrame struct{ function, category int }
-	firefoxStack struct{ prefix, frame int } // prefix is -1 for an outermost function
+	firefoxStack struct{ prefix, frame int } // the field "prefix" is -1 for an outermost function
 )
 
 // firefoxSamples is a table of samples or allocations.
@@ -73,7 +74,7 @@ func (t *firefoxTables) stack(s stacks.Stack, g stacks.Grouper) int {
 
 func (t *firefoxTables) shared() columns {
 	funcs, frames, resources := t.funcs.Keys, t.frames.Keys, t.resources.Keys
-	ofFuncs, ofFrames := make([]*int, len(funcs)), make([]*int, len(frames)) // columns of nulls
+	ofFuncs, ofFrames := make([]*int, len(funcs)), make([]*int, len(frames)) // columns that have only nulls
 	return columns{
 		"stackTable": columns{"length": len(t.stacks.Keys),
 			"frame": document.Map(t.stacks.Keys, func(s firefoxStack) int { return s.frame }),

@@ -52,8 +52,8 @@ type Candidate struct {
 	Where    string           `json:"where,omitempty"` // workload in which Reason occurred
 	Measured bool             `json:"measured"`        // the driver has figures for speed in all of Facts.Cells
 
-	Operations int64 `json:"operations,omitempty"` // number of operations in mixes and servers
-	Failed     int64 `json:"failed,omitempty"`     // number of failed operations in mixes and servers
+	Operations int64 `json:"operations,omitempty"` // number of operations in mixes, http phases and replays
+	Failed     int64 `json:"failed,omitempty"`     // number of failed operations in mixes, http phases and replays
 
 	// Replayed is how many of the failed operations were replayed events that violated a
 	// constraint. The cause is the replay, not the driver: the database does not have the same
@@ -68,8 +68,8 @@ type Candidate struct {
 	// several.
 	Memory []MemoryOf `json:"memory,omitempty"`
 
-	Harmful  []defects.Defect `json:"harmful_defects,omitempty"`  // known defects that may matter here
-	Harmless []defects.Defect `json:"harmless_defects,omitempty"` // known defects that cannot matter here
+	Harmful  []defects.Defect `json:"harmful_defects,omitempty"`  // known defects that may do harm in the measured workloads
+	Harmless []defects.Defect `json:"harmless_defects,omitempty"` // known defects that do no harm in the measured workloads
 
 	Footprint *result.Footprint `json:"footprint,omitempty"`
 }
@@ -134,7 +134,7 @@ type Pair struct {
 
 	Tail *stats.Summary `json:"tail,omitempty"` // ratio of the 99th percentiles, second to first; nil if no phase has percentiles
 
-	tailTold bool // the 99th percentiles differ significantly, corrected for all pairs
+	tailTold bool // the 99th percentiles differ significantly, after a correction for the number of pairs
 }
 
 // settled reports whether the difference of the two candidates is clear, or certainly too small to
@@ -350,9 +350,9 @@ func speedOf(a *stats.Analysis) speed {
 	return s
 }
 
-// tailsOf returns the geometric mean of the 99th percentiles of all operations of mixes and
-// servers, by driver and round. A driver that lacks an operation in a round has no mean for this
-// round.
+// tailsOf returns the geometric mean of the 99th percentiles of all operations of mixes, http
+// phases and replays, by driver and round. A driver that lacks an operation in a round has no mean
+// for this round.
 func tailsOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	logs := map[string]map[int]float64{} // logarithms, by driver and round
 	count := map[string]map[int]int{}

@@ -61,7 +61,7 @@ const (
 	Smaller     Advantage = "smaller"      // the candidate's binary is smaller
 	WithoutC    Advantage = "without-c"    // building the candidate needs no C compiler
 	DatabaseSQL Advantage = "database-sql" // the driver is used through database/sql
-	FewerRisks  Advantage = "fewer-risks"  // no known defect of this candidate may do harm here, but a defect of the other candidate may
+	FewerRisks  Advantage = "fewer-risks"  // no known defect of this candidate may do harm in the measured workloads, but a defect of the other candidate may
 )
 
 // Reason is one advantage of the candidate Of over the candidate Over.
@@ -77,7 +77,7 @@ type Reason struct {
 // Cause is why a candidate is not recommended.
 type Cause string
 
-// The causes.
+// The causes why a candidate is not recommended.
 const (
 	CauseStatus Cause = "status" // a case of the candidate is wrong, refused, failed or unavailable
 	CauseDefect Cause = "defect" // a known defect of the candidate can lose, damage or falsify data
@@ -104,7 +104,7 @@ type Rejection struct {
 // Change is a kind of change that would overturn a recommendation.
 type Change string
 
-// The changes.
+// The changes that would overturn a recommendation.
 const (
 	ChangeDefect Change = "defect" // the candidate's defects are fixed, or the user avoids what triggers them
 	ChangeStatus Change = "status" // the candidate no longer is wrong, refused, failed or unavailable
@@ -434,7 +434,7 @@ func (f *Facts) overturn(a *Advice, taken int, sound []int) {
 		}
 	}
 	noted := map[Advantage]bool{}
-	for _, i := range sound { // the fastest first
+	for _, i := range sound { // the candidates in "sound" are sorted by speed, the fastest first
 		if i == taken {
 			continue
 		}

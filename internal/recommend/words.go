@@ -191,7 +191,7 @@ func (a *Advice) open(f *Facts) string {
 	return fmt.Sprintf("no clear difference yet, one of them may be up to %s slower%s", document.Percent(a.Hidden), would)
 }
 
-// moreRounds says how many more rounds would decide.
+// moreRounds says how many more rounds would decide between the candidates.
 func (a *Advice) moreRounds() string {
 	if a.Further >= stats.MaxRounds {
 		return "more than " + document.Thousands(stats.MaxRounds) + " more rounds"
@@ -199,9 +199,9 @@ func (a *Advice) moreRounds() string {
 	return "about " + document.Counted(int64(a.Further), "more round")
 }
 
-// Alternatives lists the condition of the recommendation, the driver to use for each need that the
-// recommended driver does not meet, and the known defects that can make the recommended driver
-// slow. If a driver that may be as fast was rejected, the last item says why.
+// Alternatives lists the condition under which the recommendation holds, the driver to use for each
+// need that the recommended driver does not meet, and the known defects that can make the
+// recommended driver slow. If a driver that may be as fast was rejected, the last item says why.
 func (r *Recommendation) Alternatives() (l document.List) {
 	if r.Verdict == Conditional {
 		l = append(l, document.Item{Label: "its defects", Text: needsOf(r.Facts.named(r.Take).Falsifying()), Alarm: true})
@@ -239,8 +239,8 @@ func (r *Rejection) slower() string {
 	return ""
 }
 
-// need names the driver to use for a need and the next driver. If a faster driver was left out, it
-// also names that driver.
+// need names the driver to use for a need. If that is the fastest driver that needs no C compiler,
+// the next-fastest is also named. If a faster driver was left out, it is named, too.
 func (r *Recommendation) need(n *Need) string {
 	words := r.forNeed(n)
 	if n.WithoutC && len(n.Because) > 0 && n.Because[0].Advantage == Faster {

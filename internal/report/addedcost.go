@@ -71,8 +71,8 @@ const HarmMeans = HarmMark + " marks a driver with a known defect that can lose 
 // harmOnPicture is the sentence that explains [HarmMark] in a picture.
 const harmOnPicture = HarmMark + " marks drivers with a known defect that can lose or falsify data in the workloads shown."
 
-// ownLeads reports for each row of a table whether our own overhead could explain its lead: see
-// [OwnLead].
+// ownLeads reports for each row of a table whether sqlite3perf's own overhead could explain why the
+// row is faster than the next slower row: see [OwnLead].
 func ownLeads(t *stats.Table) []bool {
 	leads := make([]bool, len(t.Cells))
 	for i := range t.Cells {
@@ -81,8 +81,9 @@ func ownLeads(t *stats.Table) []bool {
 	return leads
 }
 
-// OwnLead returns the first row after row i that is significantly slower, and reports whether our own
-// overhead could explain the lead of row i over that row. The result "over" is -1 if there is no such row.
+// OwnLead returns the first row after row i that is significantly slower, and reports whether
+// sqlite3perf's own overhead could explain the lead of row i over that row. The result "over" is -1 if
+// there is no such row.
 func OwnLead(t *stats.Table, i int) (over int, could bool) {
 	c := t.Cells[i]
 	for j := i + 1; c.Rank > 0 && j < len(t.Cells); j++ {
@@ -94,8 +95,8 @@ func OwnLead(t *stats.Table, i int) (over int, could bool) {
 	return -1, false
 }
 
-// OwnDifference returns a text saying that our own overhead could explain the difference between
-// row i and the slower row j. It returns "" if the overhead is too small for that.
+// OwnDifference returns a text saying that sqlite3perf's own overhead could explain the difference
+// between row i and the slower row j. It returns "" if the overhead is too small for that.
 func OwnDifference(t *stats.Table, i, j int) string {
 	difference, own, could := addedDifference(t, i, j)
 	if !could {
@@ -106,8 +107,8 @@ func OwnDifference(t *stats.Table, i, j int) string {
 		shares(difference), conditions.Name(t.Cells[i].Outcome), shares(own), conditions.Name(t.Cells[j].Outcome))
 }
 
-// shareOf returns a function that formats a time as a percentage of a cell's time, because tables
-// show ratios and not differences.
+// shareOf returns a function that formats a time as a percentage of a cell's time. Percentages can
+// be compared with the ratios that tables show.
 func shareOf(c *stats.Cell) func(float64) string {
 	return func(v float64) string { return document.Percent(v / c.Summary.Median) }
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// TestAddedNoteRatio checks the note which says that our own overhead may explain a difference.
-// There must be a note only if the overhead is at least the smallest difference that the interval
-// of the ratio allows. The difference between the medians, which is smaller here, must not matter.
+// TestAddedNoteRatio checks the note which says that sqlite3perf's own overhead may explain a
+// difference. There must be a note only if the overhead is at least the smallest difference that
+// the interval of the ratio allows. The difference between the medians, which is smaller here, must
+// not matter.
 func TestAddedNoteRatio(t *testing.T) {
 	run := newRun(9)
 	add(run, "simple", nil, rollback, []string{"mattn", "zombiezen"}, bulk("insert", 1, 1000, 1000))
@@ -21,7 +22,7 @@ func TestAddedNoteRatio(t *testing.T) {
 	for _, tc := range []struct {
 		added float64 // nanoseconds added to each row of the slower driver
 		want  bool
-	}{{2, false}, {14, false}, {16, true}} { // the interval begins at 1.15
+	}{{2, false}, {14, false}, {16, true}} { // the interval of the ratio begins at 1.15
 		run.Cases[1].Added = []result.AddedTime{{Phase: "insert", Row: estimate.Estimate{High: tc.added}}}
 		run.Cases[0].Added = []result.AddedTime{{Phase: "insert"}}
 		out := write(t, "table", run, "", document.Options{Width: 300})

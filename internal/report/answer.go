@@ -14,8 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Answers are the answers of a run as data: which driver to take, which driver comes first, by how
-// much, how sure that is, and the warnings. Every format of the report begins with them.
+// Answers are the answers of a run as data: which driver to take, which driver comes first and by
+// how much, how certain that order is, and the warnings. Every format of the report begins with
+// them.
 type Answers struct {
 	Text string `json:"-"` // the answer in a sentence or two
 
@@ -96,9 +97,9 @@ type Row struct {
 	stats.Standing
 	TooShort bool
 
-	Median *stats.Summary // median time in seconds; nil for a row without figures, and over all tables
+	Median *stats.Summary // median time in seconds; nil for a row without figures, and in a ranking over all tables
 	PerOp  bool           // the median is per operation
-	Ratio  *stats.Summary // time divided by the base's time; nil if there is no ratio
+	Ratio  *stats.Summary // time divided by the time of the base (usually plain C); nil if there is no ratio
 
 	driver string
 	harm   bool // the driver has a known defect that can lose or falsify data in the ranked workloads
@@ -263,8 +264,8 @@ func (r *Ranking) markHarmful(harmful conditions.Harmful) {
 	}
 }
 
-// bestIsHarmful reports whether Best has a known defect that can lose or falsify data. If it has
-// one, Sound is another row or nil.
+// bestIsHarmful reports whether the driver in Best has a known defect that can lose or falsify
+// data. If so, Sound is another row or nil.
 func (r *Ranking) bestIsHarmful() bool {
 	return r.Best != nil && (r.Sound == nil || r.Sound.Case != r.Best.Case)
 }
@@ -361,7 +362,7 @@ func (r *Ranking) say() {
 }
 
 // place returns a Place for the row with index i. Its ratio is relative to the row with the index
-// "to" or, if "to" is negative, to the base.
+// "to" or, if "to" is negative, to the base (usually plain C).
 func (r *Ranking) place(i, to int) *Place {
 	row := &r.Rows[i]
 	p := &Place{Name: row.Name, Case: row.Case, Kind: row.info.Kind, Interface: row.info.Interface, SQLite: row.sqlite}

@@ -106,7 +106,7 @@ func TestFailuresAnswered(t *testing.T) {
 		add(run, "app", nil, nil, []string{"mattn", "modernc", "zombiezen"}, measures...)
 		for i := range run.Trials {
 			x := &run.Trials[i].Samples[0]
-			x.Operations -= x.Operations % 1000 // so that shares are the same in each round
+			x.Operations -= x.Operations % 1000 // so that the shares of failed operations are the same in each round
 			x.Failed = x.Operations * shares[run.Cases[run.Trials[i].Case-1].Driver] / 1000
 		}
 		return run
@@ -133,7 +133,7 @@ func TestFailuresAnswered(t *testing.T) {
 
 // TestTooFewRounds has a large difference that is not significant after the correction for many
 // tables. The report must give the number of rounds as the reason. For a difference that is hidden
-// by noise, it must give the noise.
+// by noise, it must give the noise as the reason.
 func TestTooFewRounds(t *testing.T) {
 	// In the first table, the last driver takes far longer in every round. In each other table,
 	// the two drivers are faster in turn.
@@ -169,8 +169,8 @@ func TestTooFewRounds(t *testing.T) {
 		t.Errorf("9 rounds do: %s", j.Answers.Tables[0].Text)
 	}
 
-	// The answer must say the same in a run without a summary (each driver is only in one table), and
-	// in a run that compares settings instead of drivers.
+	// The answer must give the same reason in a run without a summary (each driver is only in one
+	// table), and in a run that compares settings instead of drivers.
 	run := many(6, "mattn", "modernc")
 	for i := range run.Cases {
 		run.Cases[i].Driver += "@" + run.Cases[i].Workload

@@ -11,8 +11,8 @@ import (
 )
 
 // bestSettings names for each table the fastest of the varied settings and parameters. It returns
-// "" if the run varied none. It also returns "" if the run compares two sides, because the
-// comparison names the faster side.
+// "" if the run varied none. It also returns "" if the run compares two sides (such as two
+// drivers), because the comparison names the faster side.
 func bestSettings(a *stats.Analysis) string {
 	if a.Run.Compares != nil {
 		return ""

@@ -85,8 +85,8 @@ func TestBestSettings(t *testing.T) {
 	}
 }
 
-// TestEffects checks an effect that depends on another setting. The report must have a row for
-// each value of that setting, and no mean. JSON must have both.
+// TestEffects checks an effect that depends on another setting. The report must have a row for each
+// value of that setting, and no mean. JSON must have the rows and the mean.
 func TestEffects(t *testing.T) {
 	times := map[string]int64{"wal normal": 10, "wal full": 45, "delete normal": 40, "delete full": 40}
 	run := newRun(16)

@@ -43,8 +43,9 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	return append(d, conditions.DriverNotes(a)...)
 }
 
-// orderNote names the drivers that a table lists after the base although their ratio to the base
-// is below 1. That can happen because the table is ordered by medians, not by ratios.
+// orderNote names the drivers that a table lists after the base (the driver that ratios are
+// relative to) although their ratio is below 1. That can happen because the table is ordered by
+// medians, not by ratios.
 func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	var words []string
 	for _, c := range measured[t.Base+1:] {
@@ -199,7 +200,8 @@ func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	return list
 }
 
-// measuredWith lists the parameters and settings of a case, except those in the list "varied".
+// measuredWith lists the parameters and settings of a case, except those whose names are in the
+// list "varied".
 func measuredWith(c *result.Case, varied []string) (d document.Document) {
 	fixed := document.Map(slices.Sorted(maps.Keys(c.Parameters)), func(n string) string { return fmt.Sprintf("%s=%d", n, c.Parameters[n]) })
 	fixed = slices.DeleteFunc(append(fixed, conditions.Settings(c)...), func(s string) bool {
@@ -215,7 +217,7 @@ func measuredWith(c *result.Case, varied []string) (d document.Document) {
 	return d
 }
 
-// phase returns a table with its latencies and notes.
+// phase returns the table of a phase, with its latencies and notes.
 func phase(a *stats.Analysis, t *stats.Table, h document.Hints) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
@@ -237,7 +239,8 @@ func tableAnswer(a *stats.Analysis, t *stats.Table) string {
 	return strings.TrimSpace(text + " " + r.withoutDefect())
 }
 
-// phaseHead returns the heading of a phase. It adds the table's answer if several rows have a rank.
+// phaseHead returns the heading of a phase. It adds the answer (which row is the fastest) if
+// several rows have a rank.
 func phaseHead(a *stats.Analysis, t *stats.Table, measured []*stats.Cell) document.Document {
 	d := document.Document{document.Heading{Level: 3, Text: t.Phase + ": " + subject(measured)}}
 	if r := ranking(t); len(r.Choices()) > 1 {

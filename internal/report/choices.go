@@ -18,7 +18,7 @@ type Choice struct {
 
 // recommended returns which driver of a run to take. It returns nil if the run compared no drivers,
 // or in too few rounds, or only in phases that are too short. It also returns nil for a comparison
-// of two sides, a search for settings and a study.
+// of two sides (such as two drivers), a search for settings and a study.
 func recommended(a *stats.Analysis, o Options) *recommend.Recommendation {
 	if a.Run.Compares != nil || a.Run.Search != nil || o.Study != nil {
 		return nil
@@ -30,8 +30,9 @@ func recommended(a *stats.Analysis, o Options) *recommend.Recommendation {
 	return r
 }
 
-// choices returns the driver to use for each need, as a place in the ranking of all drivers. It
-// returns nil if there is no such ranking or no driver to recommend.
+// choices returns, for each need that the recommended driver does not meet, the driver to use and
+// its place in the ranking of all drivers. It returns nil if there is no such ranking or no driver
+// to recommend.
 func (s *Answers) choices(a *stats.Analysis) (list []Choice) {
 	r := s.Overall
 	if r == nil && len(s.Tables) == 1 && len(a.Factorials) == 0 {
@@ -58,8 +59,8 @@ func (s *Answers) choices(a *stats.Analysis) (list []Choice) {
 	return list
 }
 
-// alternatives lists the driver to use for each need, and the reason not to use the fastest
-// driver.
+// alternatives lists the driver to use for each need that the recommended driver does not meet,
+// such as to work without cgo, and the reason not to use the fastest driver.
 func (s *Answers) alternatives() document.List {
 	if s.Recommended == nil {
 		return nil
@@ -67,8 +68,8 @@ func (s *Answers) alternatives() document.List {
 	return s.Recommended.Alternatives()
 }
 
-// Alternatives returns pairs of a need and the driver to use for it. If the fastest driver is not
-// recommended, the last pair says why.
+// Alternatives returns pairs of texts: a need that the recommended driver does not meet, and the
+// driver to use for it. If the fastest driver is not recommended, the last pair says why.
 func (s *Answers) Alternatives() [][2]string {
 	return document.Map(s.alternatives(), func(i document.Item) [2]string { return [2]string{i.Label, i.Text} })
 }

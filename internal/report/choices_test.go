@@ -66,7 +66,7 @@ func TestChoicesAreSaid(t *testing.T) {
 	}
 }
 
-// addedRun returns a run in which our own overhead could explain which driver is first.
+// addedRun returns a run in which sqlite3perf's own overhead could explain which driver is first.
 func addedRun() *result.Run {
 	run := insertRun(9, "native", "crawshaw", "bvinc")
 	for i := range run.Cases {
@@ -100,7 +100,7 @@ func TestMarksOnScreen(t *testing.T) {
 	}
 }
 
-// TestAddedLead checks that a lead is marked if our own overhead could explain it.
+// TestAddedLead checks that a lead is marked if sqlite3perf's own overhead could explain it.
 func TestAddedLead(t *testing.T) {
 	for _, tc := range []struct {
 		added float64 // nanoseconds added to each row of the slower driver; the difference is at least 1 ms for 10 rows

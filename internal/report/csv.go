@@ -122,7 +122,7 @@ func fields[T any](part func(csvRow) *T, names ...string) (list []csvColumn) {
 	return list
 }
 
-// These functions return the parts of a line, or nil if the line does not have the part. A line
+// The functions below return the parts of a csvRow, or nil if the row does not have the part. A row
 // about the latency of one operation has no sample, because otherwise programs would count the
 // figures of a phase twice.
 
@@ -153,7 +153,7 @@ func (r csvRow) value() string {
 }
 
 // errorColumn returns a column that lists errors, with how often each error occurred and how long
-// operations waited.
+// operations waited because of it.
 func errorColumn(of func(*result.Sample) []protocol.ErrorCount) func(csvRow) string {
 	return func(r csvRow) string {
 		var words []string

@@ -42,7 +42,7 @@ func TestDefects(t *testing.T) {
 	if ids, listed := defectsIn(t, run, "modernc"); !listed || ids != nil {
 		t.Errorf("modernc: %v, %v", ids, listed)
 	}
-	for _, unlisted := range []string{"native", "python"} { // the floor, and a driver whose worker reported nothing
+	for _, unlisted := range []string{"native", "python"} { // plain C, and a driver whose worker reported nothing
 		if _, listed := defectsIn(t, run, unlisted); listed {
 			t.Errorf("%s is listed", unlisted)
 		}

@@ -18,7 +18,8 @@ import (
 
 func pointer[T any](v T) *T { return &v }
 
-// busyCheckup is the checkup of a virtual machine with a busy neighbor.
+// busyCheckup is the checkup (result of the command doctor) of a virtual machine whose CPUs also
+// work for other machines.
 func busyCheckup() *result.Checkup {
 	return &result.Checkup{
 		Version: "v1.0.0", Taken: start, Fitness: result.Measurable, Difference: pointer(0.0184), DifferenceRange: &result.Range{Low: 0.0121, High: 0.0253}, WithinNS: 300e9,

@@ -39,8 +39,8 @@ func work(s *result.Sample) (n int64, unit string) {
 	return n, unit
 }
 
-// cellRate returns a cell's rate per second, with its interval. The rate is the work divided by the
-// median time.
+// cellRate returns a cell's rate per second, with its interval. The rate is the number of rows or
+// operations divided by the median time.
 func cellRate(c *stats.Cell) stats.Summary {
 	var each []float64 // seconds per row or operation
 	for _, s := range c.Samples {
@@ -66,7 +66,7 @@ type cellGrid struct {
 	cells []*stats.Cell
 	own   []bool // own[i] is true if the lead of cells[i] could be due to sqlite3perf's own overhead; nil if leads are not checked, as in the summary
 
-	harmful conditions.Harmful // rows of these drivers are marked
+	harmful conditions.Harmful // rows of these drivers are marked with [HarmMark]
 	inRun   conditions.Harmful // rows of these drivers are never shown as leaders: they have a defect that can do harm in some workload of the run
 }
 
@@ -233,8 +233,8 @@ func ofCeiling(s stats.Sample) float64 {
 	return perSecond / s.Load.Ceiling
 }
 
-// addRatios adds columns with each cell's ratio to the base, and the p-value of its comparison with
-// the base.
+// addRatios adds columns with each cell's ratio to the base (the row with the index "base"), and
+// the p-value of its comparison with the base.
 func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 	var ratios, spreads, p []string
 	for i, c := range g.cells {
@@ -251,7 +251,7 @@ func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 	g.Add(document.Column{Title: "p", Right: true, Drop: 1}, p)
 }
 
-// against returns the p-value of the comparison of row i with the base.
+// against returns the p-value of the comparison of row i with the row whose index is "base".
 func against(pairs []stats.Pair, i, base int) string {
 	for _, p := range pairs {
 		if p.First == min(i, base) && p.Second == max(i, base) {

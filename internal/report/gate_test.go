@@ -36,8 +36,8 @@ func gatedRun() gate.Gated {
 	return gate.Gated{Gate: g, Asked: gate.Asked{Metrics: []stats.Metric{stats.Time, "memory"}}, Runs: []*stats.Analysis{first, again}, Where: "go.mod"}
 }
 
-// TestGateStored checks that a stored gate is shown as it was, and by its answer alone if the store
-// does not have its first run.
+// TestGateStored checks that the stored result of a gate (a check for regressions) is shown as it
+// was, and with only its answer if the store does not have its first run.
 func TestGateStored(t *testing.T) {
 	g := gatedRun()
 	own := g.Runs[1].Run
@@ -97,7 +97,8 @@ func TestGateGolden(t *testing.T) {
 	}
 }
 
-// TestGateIsNeverGreenWhenEmpty checks that no format shows a pass if the gate compared nothing.
+// TestGateIsNeverGreenWhenEmpty checks that no format shows a pass if the gate (a check for
+// regressions) compared nothing.
 func TestGateIsNeverGreenWhenEmpty(t *testing.T) {
 	g := gate.Gated{Gate: stats.NewGate(0.05), Where: "go.mod"}
 	for format, want := range map[string]string{
@@ -169,8 +170,8 @@ func TestGateSaysHowSure(t *testing.T) {
 }
 
 // TestGateSaysWhatWasMeasured checks that the tables show the machine, the versions, the rounds,
-// the warnings and the commands that show more, also for a stored baseline. In Markdown these are
-// hidden until the reader opens them.
+// the warnings and the commands that show more, also if the candidate is compared with a stored
+// run. In Markdown these facts are hidden until the reader opens them.
 func TestGateSaysWhatWasMeasured(t *testing.T) {
 	g := gatedRun()
 	warning := result.Warning{Code: result.WarningLoad, Message: "the load average was 9"}
@@ -295,8 +296,8 @@ func TestGateThatExcludesNothing(t *testing.T) {
 	}
 }
 
-// TestGateNamesDefaults checks that a gate names a setting that nobody set and whose defaults differ, because
-// the different defaults may explain the regression that the gate found.
+// TestGateNamesDefaults checks that a gate (a check for regressions) names a setting that nobody set and
+// whose defaults differ, because the different defaults may explain the regression that the gate found.
 func TestGateNamesDefaults(t *testing.T) {
 	for _, unset := range []bool{true, false} {
 		run := newRun(16)

@@ -12,8 +12,8 @@ import (
 )
 
 // HowSure says how certain the answer of a run is: how many rounds it is based on, whether another
-// row may be faster than the first one, and how exact the ratios are. The text is the same in
-// every format.
+// row may be faster than the first row, and how precise the ratios of times are. The text is the
+// same in every format.
 func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	if a.Run.Compares != nil && opts.Study == nil {
 		c := stats.CompareRun(a)
@@ -94,7 +94,7 @@ func (s *Answers) another(a *stats.Analysis, first *Ranking) string {
 	}
 	of, over, ok := s.fastest()
 	if !ok {
-		return "" // the answer already says which drivers may be as fast
+		return "" // the answer already says which drivers may be as fast as the fastest one
 	}
 	words := first.faster(first.rowOf(of), first.rowOf(over), all)
 	if words == "" || first != s.Overall {
@@ -123,7 +123,7 @@ func (r *Ranking) rowOf(driver string) int {
 
 // cells counts the cells of a run in which a driver is faster or slower than another driver.
 type cells struct {
-	n      int // cells in which the two were compared
+	n      int // cells in which the two drivers were compared
 	faster int // cells in which the driver is faster, at least probably
 	slower int // cells in which the driver is slower, at least probably
 }
@@ -155,7 +155,8 @@ func cellByCell(a *stats.Analysis, driver, than string) (c cells) {
 	return c
 }
 
-// faster says in how many rounds row i was faster than row j. It returns "" if that is not known.
+// faster says in how many rounds row i was faster than row j. It returns "" if the number is not
+// known.
 func (r *Ranking) faster(i, j, all int) string {
 	in := r.roundsFaster(i, j, all)
 	if in == "" {
@@ -165,7 +166,7 @@ func (r *Ranking) faster(i, j, all int) string {
 }
 
 // roundsFaster says in how many rounds row i was faster than row j, such as "all 7 rounds that have all
-// cells (p=0.025)". It returns "" if that is not known.
+// cells (p=0.025)". It returns "" if the number is not known.
 func (r *Ranking) roundsFaster(i, j, all int) string {
 	if i < 0 || j < 0 {
 		return ""
@@ -198,8 +199,8 @@ func (r *Ranking) another(all int) string {
 	return strings.Join(words, "; ")
 }
 
-// agreed says in how many rounds the first row of a test was faster than the second. The parameter
-// "all" is the number of rounds of the run.
+// agreed says in how many rounds the first of the two rows of a test was faster than the second
+// row. The parameter "all" is the number of rounds of the run.
 func (r *Ranking) agreed(t stats.Test, all int) string {
 	n := int((1-t.Delta)/2*float64(t.N) + 0.5)
 	switch {

@@ -95,7 +95,7 @@ func TestHowSureEverywhere(t *testing.T) {
 	for name, make := range fixtures {
 		run := make()
 		if run.Compares != nil || run.Profiles != nil {
-			continue // such runs have another kind of report
+			continue // a comparison and a profile have other kinds of reports
 		}
 		want := howSure(run, report.Options{})
 		for format, out := range map[string]string{

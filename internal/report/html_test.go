@@ -261,8 +261,8 @@ func TestHostilePage(t *testing.T) {
 	}
 }
 
-// TestPageAssets checks that a page that loads its style and script from files does not contain
-// them.
+// TestPageAssets checks that a page that loads its style and script from files has no copy of the
+// style and script.
 func TestPageAssets(t *testing.T) {
 	var b bytes.Buffer
 	if err := report.Write(&b, "html", stats.Analyze(singleRun(), ""), report.Options{Options: document.Options{Assets: "/assets/"}}); err != nil {
@@ -344,7 +344,7 @@ func TestOneColor(t *testing.T) {
 			if c == "" {
 				continue // a part of a stacked bar has no driver's color
 			}
-			name := strings.TrimSuffix(m[1], "!") // a driver can be marked in some workloads only
+			name := strings.TrimSuffix(m[1], "!") // without the mark, because a driver can be marked in some workloads only
 			if was, ok := colors[name]; ok && was != c {
 				t.Errorf("%s: %s has the color %s, and elsewhere %s", p.Name, name, c, was)
 			}

@@ -21,7 +21,7 @@ type imprecise struct {
 	all       int            // number of figures of the run
 	ratios    bool           // true: the figures are ratios; false: they are medians
 	to        string         // what all ratios are relative to, such as " to plain C"; "" if their bases differ or the figures are medians
-	open      []stats.Figure // the imprecise figures: first those without an interval, then the others, the widest first
+	open      []stats.Figure // the imprecise figures: first those without an interval, then those with an interval, widest interval first
 	direction []string       // for each figure in open, what [directionOf] returns
 }
 
@@ -149,7 +149,8 @@ func (u *imprecise) count() string {
 }
 
 // Settled returns the number of open figures, which are less precise than requested. The result
-// "text" says how many of the run's figures are precise enough, and names the widest open figures.
+// "text" says how many of the run's figures are precise enough, and names the open figures with the
+// widest intervals.
 func Settled(a *stats.Analysis) (openFigures int, text string) {
 	u := impreciseOf(a)
 	open := u.open
@@ -173,7 +174,7 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 
 const maxOpen = 3
 
-// widest names up to n imprecise figures, the widest first.
+// widest names up to n imprecise figures, those with the widest intervals first.
 func (u *imprecise) widest(n int) []string {
 	return document.Map(u.open[:min(len(u.open), n)], func(f stats.Figure) string {
 		return fmt.Sprintf("%s %s %s", f.TableName, nameOf(f.Cell), document.Spread(f.Summary))
@@ -213,8 +214,8 @@ func FurtherRounds(a *stats.Analysis) (rounds int) {
 }
 
 // impreciseFigures lists the figures of a run that are still imprecise, and the command that
-// measures the missing rounds. It returns nil if no figure is imprecise. It also returns nil if
-// the run asks for no precision, has no figures, or compares two sides.
+// measures the missing rounds. It returns nil if no figure is imprecise. It also returns nil if the
+// run asks for no precision, has no figures, or compares two sides (such as two drivers).
 func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
 	u := impreciseOf(a)
 	if len(u.open) == 0 || a.Run.Compares != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// impreciseRun returns a run with two tables. In both, the interval of modernc's ratio is wide. In
-// one, mattn's ratio does not differ significantly from 1.
+// impreciseRun returns a run with two tables. In both tables, the interval of modernc's ratio is
+// wide. In one table, mattn's ratio does not differ significantly from 1.
 func impreciseRun() *result.Run {
 	run := newRun(9)
 	run.Precision, run.Stopped = 0.05, result.StoppedTime
@@ -55,9 +55,9 @@ func listOf(text, heading string) string {
 // imprecise is the heading of the list of imprecise figures, in a report whose figures are ratios.
 const imprecise = report.ImpreciseHeading + ": ratios"
 
-// TestImpreciseFigures checks that a run has one list of imprecise figures, the widest first. The
-// list must mark rows without a clear difference, and name the command that measures what is
-// missing.
+// TestImpreciseFigures checks that a run has one list of imprecise figures, those with the widest
+// intervals first. The list must mark rows without a clear difference, and name the command that
+// measures the missing rounds.
 func TestImpreciseFigures(t *testing.T) {
 	run := impreciseRun()
 	hints := document.Hints{Full: "sqlite3perf show 12 --full", FullFlag: "--full", Further: "sqlite3perf run --resume 12 --time 9m"}
@@ -79,7 +79,8 @@ func TestImpreciseFigures(t *testing.T) {
 	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); strings.Count(got, "±5.0%") != 1 || !strings.Contains(got, many+"; 2 of the others show which is faster; the least precise: ") || strings.Contains(got, imprecise) {
 		t.Errorf("screen:\n%s", got)
 	}
-	// If the warning has one line, it names the widest figures and where all are listed.
+	// If the warning has one line, it names the figures with the widest intervals, and where all
+	// imprecise figures are listed.
 	if got := screen(t, screens()["large"], document.Options{Width: 160, Lines: 24, Hints: hints}); !regexp.MustCompile(`\nprecision +132 of 480 ratios to plain C within ±2\.0%; --full lists all; the widest: .+ ±\S+%…?\n`).MatchString(got) {
 		t.Errorf("the widest:\n%s", got)
 	}

@@ -59,7 +59,7 @@ type JSONCell struct {
 	Ratio          *JSONDistance `json:"ratio,omitempty"`
 	Rate           *JSONRate     `json:"rate,omitempty"`
 
-	// These fields count the operations of all trials. Only mixes and http phases have them.
+	// These fields count the operations of all trials. Only mix and http phases have them.
 	Operations int64    `json:"operations,omitempty"`
 	Failed     int64    `json:"failed,omitempty"`
 	Succeeded  *float64 `json:"succeeded,omitempty" jsonschema:"minimum=0,maximum=1"` // share of operations that succeeded
@@ -77,7 +77,7 @@ type JSONReliability struct {
 // JSONDistance is the ratio of a cell's time to another driver's time, taken round by round.
 type JSONDistance struct {
 	To      string `json:"to"`
-	IsFloor bool   `json:"is_floor"` // whether To is the floor; otherwise To is the fastest row of the table
+	IsFloor bool   `json:"is_floor"` // whether To is the floor (plain C); otherwise To is the fastest row of the table
 	stats.Summary
 	Skipped   int      `json:"skipped,omitempty"` // rounds without a ratio, because the time of To was zero
 	P         *float64 `json:"p,omitempty" jsonschema:"minimum=0,maximum=1"`
@@ -126,7 +126,8 @@ type JSONFactorialCell struct {
 	Ratio    *JSONDistance `json:"ratio,omitempty"` // time of the row divided by the time of the fastest row
 }
 
-// JSONEffect is the effect of changing one factor alone on the time of a phase.
+// JSONEffect is the effect of changing one factor (a setting or parameter) alone on the time of a
+// phase.
 type JSONEffect struct {
 	Phase  string        `json:"phase"`
 	Driver string        `json:"driver"`
@@ -140,7 +141,8 @@ type JSONEffect struct {
 	Dependences []JSONDependence `json:"dependences,omitempty"`
 }
 
-// JSONDependence says whether an effect depends on the value of another factor.
+// JSONDependence says whether the effect of changing one factor (a setting or parameter) depends on
+// the value of another factor.
 type JSONDependence struct {
 	Factor      string           `json:"factor"`
 	PAdjusted   float64          `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"` // the least p-value over all pairs of the factor's values
@@ -148,7 +150,8 @@ type JSONDependence struct {
 	Effects     []JSONEffectWith `json:"effects"`
 }
 
-// JSONEffectWith is the effect of a change while another factor has a given value.
+// JSONEffectWith is the effect of changing one factor (a setting or parameter) while another factor
+// has a given value.
 type JSONEffectWith struct {
 	With  string        `json:"with"`         // value of the other factor; "" if it is not set
 	Over  int           `json:"combinations"` // number of combinations of the remaining factors' values
@@ -157,7 +160,8 @@ type JSONEffectWith struct {
 	Significant bool `json:"significant"`
 }
 
-// JSONSummary has each driver's geometric mean of ratios over several tables.
+// JSONSummary has each driver's geometric mean, over several tables, of the ratios of its time to
+// the time of the base (usually plain C).
 type JSONSummary struct {
 	Base        string                  `json:"base"`
 	IsFloor     bool                    `json:"is_floor"`
@@ -168,7 +172,8 @@ type JSONSummary struct {
 	Comparisons []JSONSummaryComparison `json:"comparisons"`
 }
 
-// JSONSummaryDriver is a driver's geometric mean of ratios to the base.
+// JSONSummaryDriver is a driver's geometric mean of the ratios of its time to the time of the base
+// (usually plain C).
 type JSONSummaryDriver struct {
 	Driver string `json:"driver"`
 	stats.Summary
@@ -176,7 +181,7 @@ type JSONSummaryDriver struct {
 	Tied []string `json:"tied_with,omitzero"` // names of the drivers that this driver is tied with
 }
 
-// JSONSummaryComparison compares two drivers' geometric means.
+// JSONSummaryComparison compares two drivers by the geometric means of their ratios of time.
 type JSONSummaryComparison struct {
 	First  string `json:"first"`
 	Second string `json:"second"`

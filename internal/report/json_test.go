@@ -168,7 +168,7 @@ func TestRanksAgree(t *testing.T) {
 		}
 		_, rows := chart.Table(p.Chart(0))
 		for _, row := range rows {
-			if !strings.HasPrefix(row[1], "plain C:") { // the floor is drawn as a line, not as a bar
+			if !strings.HasPrefix(row[1], "plain C:") { // plain C is drawn as a line, not as a bar
 				bars = append(bars, row[0]+" "+strings.Split(row[1], " v")[0])
 			}
 		}

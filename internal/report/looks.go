@@ -16,7 +16,7 @@ type looks struct {
 	drivers  map[string]int // numbers of drivers, from 1
 	variants map[string]int // numbers of variants (settings and parameters), from 1 in each workload
 
-	harmful   conditions.Harmful                    // the names of these drivers are marked
+	harmful   conditions.Harmful                    // the names of these drivers are marked with [HarmMark]
 	harmfulIn func(*stats.Table) conditions.Harmful // returns the drivers that are marked at the bars of a table
 }
 
@@ -50,7 +50,7 @@ func (m *marker) name(name, driver string) string {
 	return name + HarmMark
 }
 
-// explain adds the meaning of the mark to a picture if a name in it is marked.
+// explain adds the meaning of [HarmMark] to a picture if a name in the picture has this mark.
 func (m *marker) explain(p document.Picture) document.Picture {
 	if m.used {
 		p.Note = strings.TrimSpace(p.Note + " " + harmOnPicture)
@@ -61,9 +61,9 @@ func (m *marker) explain(p document.Picture) document.Picture {
 
 func variant(c *result.Case) string { return fmt.Sprint(c.Workload, c.Parameters, c.Settings) }
 
-// of returns the looks of the cases of one picture. Each driver has a color. If a driver is in the
-// picture more than once, its variants have different marks. In a run of one driver, each variant
-// has a color.
+// of returns the looks (colors and markers) of the cases of one picture. Each driver has a color.
+// If a driver is in the picture more than once, its variants have different marks. In a run of one
+// driver, each variant has a color.
 func (l looks) of(cases []*result.Case) []chart.Look {
 	list := make([]chart.Look, len(cases))
 	drivers, again := map[string]bool{}, false

@@ -186,7 +186,8 @@ func TestMachinesSides(t *testing.T) {
 	}
 }
 
-// TestGates checks that a gate on several machines passes only if it passes on all of them.
+// TestGates checks that a gate (a check for regressions) on several machines passes only if it
+// passes on all of them.
 func TestGates(t *testing.T) {
 	list := []machines.GatedOn{{Name: "pi", Gated: gate.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}
 	for format, want := range map[string]string{"table": "Failed on vm1. Not passed on pi.\n", "json": `"passed": false`} {

@@ -22,8 +22,8 @@ type tradeoff struct {
 	harmful []string // IDs of known defects that can lose, damage or falsify data
 }
 
-// tradeoffs returns the drivers of the summary in its order. It returns nil if there is no summary,
-// or if the memory of fewer than two drivers is known.
+// tradeoffs returns the time and the peak memory of each driver, in the order of the summary. It
+// returns nil if there is no summary, or if the memory of fewer than two drivers is known.
 func tradeoffs(a *stats.Analysis) (list []tradeoff) {
 	if len(a.Overall.Drivers) < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
 		return nil

@@ -30,7 +30,7 @@ func doubtfulRun() *result.Run {
 	spoil(run, "simple", "bvinc", func(t *result.Trial) {
 		t.Samples[0].Failed, t.Samples[0].Errors = 1, []protocol.ErrorCount{{Name: "SQLITE_CONSTRAINT", Count: 1, Message: "UNIQUE constraint failed"}}
 	})
-	run.Cases[0].Expects = []result.Expectation{{Phase: "insert", Figure: "time"}, {Phase: "insert", Figure: "p99", Bound: 1}} // the first is not met, and the second cannot be decided
+	run.Cases[0].Expects = []result.Expectation{{Phase: "insert", Figure: "time"}, {Phase: "insert", Figure: "p99", Bound: 1}} // the first expectation is not met, and the second cannot be decided
 	run.Warnings = []result.Warning{{Code: result.WarningUnverified, Case: 1, Phase: "insert", Message: "nobody can check the rows"}}
 	return run
 }
@@ -44,7 +44,7 @@ func TestWarningsHaveOneName(t *testing.T) {
 	for name, make := range runs {
 		run := make()
 		if run.Compares != nil || run.Profiles != nil {
-			continue // such runs have another kind of report
+			continue // a comparison and a profile have other kinds of reports
 		}
 		for code := range recorded(t) {
 			if code != result.WarningUnverified && code != result.WarningLeftOut { // warnings with these codes are about a case, not about the run

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestBaseOfSummary checks that a note names the base of the summary's ratios and gives the
-// reason, even if the base is not in the first row.
+// TestBaseOfSummary checks that a note names the driver that the summary's ratios are relative to,
+// and gives the reason, even if this driver is not in the first row.
 func TestBaseOfSummary(t *testing.T) {
 	two := []string{"modernc", "mattn"}
 	// The median of modernc is 10 ms and that of mattn is 11 ms, but mattn is faster in

@@ -19,8 +19,8 @@ func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
 	return document.RenderHTML(w, runOnPage(a, o), fmt.Sprintf("Run %d", a.Run.ID), o.Options)
 }
 
-// runOnPage describes a run for a page. A run that compares two sides gets the page of its
-// comparison, because only a comparison has intervals and p-values for verdicts.
+// runOnPage describes a run for a page. A run that compares two sides (such as two drivers) gets
+// the page of its comparison, because only a comparison has intervals and p-values for verdicts.
 func runOnPage(a *stats.Analysis, o Options) document.Document {
 	if a.Run.Compares != nil && o.Study == nil {
 		return compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Options)
@@ -227,7 +227,7 @@ func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
 		return nil
 	}
 	p.Headed = false
-	p.Behind = d[at:] // the table, and what the summary leaves out
+	p.Behind = d[at:] // the table of figures, and what the summary leaves out
 	return document.Document{p}
 }
 
@@ -389,7 +389,7 @@ type runPage struct {
 	hints document.Hints
 	looks looks
 	brief bool              // the page has no samples, as [Options.Brief] says
-	plain bool              // pictures show samples without tips, because there are too many
+	plain bool              // pictures show samples without tooltips, because there are too many
 	cells int               // number of the run's tables, which pages call cells
 	cases document.Document // samples and settings of each case, for the end of the page
 }

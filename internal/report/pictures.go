@@ -349,8 +349,8 @@ func floorMeans(name string) string {
 	return name + " is plain C: the same work with as little as possible between it and SQLite. It is not a choice, and so has no rank."
 }
 
-// ratioTip formats the ratio of a cell to the base, for a tip. It returns "" for the base itself
-// and for a cell without a ratio.
+// ratioTip formats the ratio of a cell to the base (usually plain C), for a tooltip. It returns ""
+// for the base itself and for a cell without a ratio.
 func ratioTip(c *stats.Cell, t *stats.Table) string {
 	if t.Base < 0 || c == t.Cells[t.Base] || c.Ratio == nil || c.Ratio.N == 0 {
 		return ""
@@ -365,7 +365,7 @@ func timeFormat(t *stats.Table, measured []*stats.Cell) func(float64) string {
 }
 
 // orderPicture draws the samples of a table in the order in which they were measured. If the
-// parameter "plain" is true, the picture has no tips.
+// parameter "plain" is true, the picture has no tooltips.
 func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) document.PictureBlock {
 	measured := s.of(t, t.Measured())
 	looks, harm := l.ofCells(measured), marker{harmful: l.harmfulIn(t)}

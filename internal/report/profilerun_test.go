@@ -35,8 +35,8 @@ func profiledRun(function string) *result.Run {
 	return r
 }
 
-// TestProfileRun checks that a run of profiles is written as a profile, and only in the formats of
-// profiles.
+// TestProfileRun checks that the report of a run with profiles instead of samples is a profile, and
+// that only the formats of profiles can be written.
 func TestProfileRun(t *testing.T) {
 	a := stats.Analyze(profiledRun("main.work"), "native")
 	for _, format := range report.Formats() {

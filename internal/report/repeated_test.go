@@ -74,8 +74,9 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestRepeatedNot has a run that was interrupted before it repeated its robbed trials. These
-// trials must not count as repeated, and their cases must not count as measured.
+// TestRepeatedNot has a run that was interrupted before it repeated its robbed trials (other
+// processes took CPU time from them). The robbed trials must not count as repeated, and their cases
+// must not count as measured.
 func TestRepeatedNot(t *testing.T) {
 	robbed := func(trials int) *result.Run {
 		run := newRun(1)

@@ -96,7 +96,8 @@ func abridged(t *testing.T, text string) string {
 	return out.String() + "\n"
 }
 
-// abridge copies a value, and reports whether the value has a field that no earlier value had.
+// abridge copies a JSON value from d to b in shortened form, and reports whether the value has a
+// field that no earlier value had.
 func abridge(t *testing.T, d *json.Decoder, b *bytes.Buffer, seen map[string]bool, path string) (news bool) {
 	token, err := d.Token()
 	if err != nil {

@@ -110,7 +110,7 @@ func sideItems(c *stats.Comparison) (l document.List) {
 		if x.Verdict == stats.Bad {
 			label = "no figure"
 		}
-		for _, long := range []string{"probably", "no clear"} { // such verdicts are too long for a label
+		for _, long := range []string{"probably", "no clear"} { // verdicts with these words are too long for a label
 			if rest, ok := strings.CutPrefix(label, long+" "); ok {
 				label, t = long, rest+" in "+t
 			}
@@ -147,7 +147,7 @@ func (s *screen) figures(said *Answers) (d document.Document) {
 		}
 	}
 	if len(said.Tables) < 2 || len(list) == 0 {
-		return d // the answer already names everything
+		return d // the answer already names the rows that the list would name
 	}
 	const missing = "more cells"
 	names, numbers := s.cells(list, true), s.cells(list, false)

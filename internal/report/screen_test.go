@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// rest has the hints that the command passes to reports.
+// rest has hints (commands that show more) in the form in which a command passes them to its
+// report.
 var rest = []document.Hint{{Shows: "all tables", Command: "sqlite3perf show 12 --full"}, {Shows: "pictures", Command: "sqlite3perf report 12"}}
 
 // screen returns the first screen of a report on a terminal.
@@ -49,7 +50,8 @@ func settingsOfMany() *result.Run {
 	return run
 }
 
-// screens returns the runs whose first screens are checked, by name.
+// screens returns the runs whose first screens are checked. The keys of the map are names of the
+// runs.
 func screens() map[string]*result.Run {
 	all := map[string]*result.Run{
 		"large": large(), "many": settingsOfMany(),
@@ -89,7 +91,7 @@ func screenFits(t *testing.T, widths, heights []int) {
 			for _, lines := range heights {
 				for _, ascii := range []bool{false, true} {
 					if ascii && width != 80 {
-						continue // ASCII changes the width of no character
+						continue // one width is enough, because ASCII changes the width of no character
 					}
 					var b strings.Builder
 					opts := document.Options{Width: width, Lines: lines, ASCII: ascii, Hints: document.Hints{Rest: rest}}

@@ -104,8 +104,8 @@ type Comparison struct {
 	// over all trials and has no interval. Summary is nil if nothing was measured.
 	*stats.Summary
 
-	// Test is the test whether the two sides of a ratio differ. Its p-value is adjusted over all
-	// comparisons of the study's claims.
+	// Test is the test whether the two sides of a ratio differ. Its p-value is corrected for the
+	// number of comparisons in the study's claims.
 	Test    *stats.Test `json:"test,omitempty"`
 	Verdict Verdict     `json:"verdict"`
 	Why     string      `json:"why,omitempty"` // why the comparison cannot be decided
@@ -180,7 +180,8 @@ func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 		d = append(d, document.Space{}, document.List{{Label: string(stats.NotMeasured), Text: fmt.Sprintf("%s: the run ended before their first trial", document.Counted(int64(n), "case")), Alarm: true}})
 	}
 	for _, g := range a.Groups {
-		// Warnings with the first two codes are shown below the tables, and cases without a trial above.
+		// Warnings with the first two codes are shown below the tables, and cases without a trial in the
+		// list above. So they are not shown here.
 		if t := conditions.Troubles(g, result.WarningCeiling, result.WarningLate, protocol.CodeNoTrial); len(t) > 0 {
 			d = append(d, document.Heading{Level: 3, Text: groupTitle(g)}, t[len(t)-1])
 		}

@@ -31,7 +31,7 @@ func TestFloorIsOneForItsSQLite(t *testing.T) {
 		{[]string{"native", "modernc"}, true},
 		{[]string{"native", "modernc", "mattn"}, true},
 		{[]string{"native", "mattn"}, false},  // the same SQLite
-		{[]string{"mattn", "modernc"}, false}, // no floor
+		{[]string{"mattn", "modernc"}, false}, // without plain C
 	} {
 		got := write(t, "table", beaten(tc.drivers...), "native", document.Options{Width: 300})
 		if strings.Contains(got, note) != tc.want {

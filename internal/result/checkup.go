@@ -24,8 +24,8 @@ type Checkup struct {
 	Fitness  Fitness   `json:"fitness"`  // the worst fitness of Findings; fit if there are none
 	Findings []Finding `json:"findings"` // the worst findings first
 
-	// Difference is the smallest difference between two drivers that a run of WithinNS can
-	// show, as a share: 0.02 is 2 %. It is nil if noise was not measured.
+	// Difference is the smallest difference between two drivers that a run of WithinNS nanoseconds
+	// can show, as a share: 0.02 is 2 %. It is nil if noise was not measured.
 	Difference *float64 `json:"difference,omitempty" jsonschema:"minimum=0"`
 	WithinNS   int64    `json:"within_ns"`
 
@@ -112,8 +112,8 @@ type DriverState struct {
 	Reason   *protocol.Reason `json:"reason,omitempty"`   // why the driver has no worker; nil if a worker exists or can be built
 }
 
-// Noise says how much times vary. A driver is compared with itself: two equal cases of the driver
-// are measured in every round.
+// Noise says how much measured times vary. A driver is compared with itself: two equal cases of the
+// driver are measured in every round.
 type Noise struct {
 	Driver   string `json:"driver"`
 	Version  string `json:"driver_version,omitempty"`

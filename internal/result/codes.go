@@ -22,23 +22,23 @@ const (
 	WarningIdle        = "idle"        // a setting that was requested changes nothing
 	WarningUnasked     = "unasked"     // a driver is measured without a requested setting that does not apply to it
 	WarningStopped     = "stopped"     // a trial was discarded because sqlite3perf was stopped during it
-	WarningClock       = "clock"       // the worker reported a longer time than passed on the lab's clock
-	WarningApart       = "apart"       // the processes of a mix did not begin together
+	WarningClock       = "clock"       // the worker reported a longer time than passed by the clock of the process that started it
+	WarningApart       = "apart"       // the processes of a mix phase did not begin together
 	WarningCPU         = "cpu"         // more CPU time was used than the cores had
-	WarningRate        = "rate"        // the server cannot keep up with a fixed rate
-	WarningLate        = "late"        // the load generator itself sent late
+	WarningRate        = "rate"        // the server cannot keep up with a fixed rate of requests
+	WarningLate        = "late"        // the load generator itself sent requests late
 	WarningCeiling     = "ceiling"     // a server was nearly as fast as the load generator can measure
 	WarningStore       = "store"       // the store lacks part of the run
-	WarningSteal       = "steal"       // the hypervisor gave CPU time to others
+	WarningSteal       = "steal"       // the hypervisor gave CPU time to other machines
 	WarningLeftOut     = "left-out"    // some events of a recording are not replayed
 	WarningSkipped     = "skipped"     // events of a replay were not run because their transaction had failed
 	WarningDifferent   = "different"   // events of a replay ended differently than in the recording
 	WarningUnlocked    = "unlocked"    // events of a replay succeeded although a lock made them fail in the recording
-	WarningPart        = "part"        // only the first process of a mix is profiled
+	WarningPart        = "part"        // only the first process of a mix phase is profiled
 	WarningResumed     = "resumed"     // the run was interrupted, and continued later
 	WarningShared      = "shared"      // another host of the run is the same machine, and was measured at the same time
 	WarningCached      = "cached"      // with cold_caches, part of the database stayed in the page cache
-	WarningOnePiece    = "one-piece"   // a worker measured a phase in one piece, although other workers measured it in slices
+	WarningOnePiece    = "one-piece"   // a worker measured a phase in one piece, although other workers measured it in slices (parts)
 	WarningRobbed      = "robbed"      // trials count although other processes or machines took CPU time from them
 )
 
@@ -46,8 +46,8 @@ const (
 // causes [WarningCalibration]. It is a share of the median calibration of the run.
 const OffSpeed = 0.10
 
-// ApartShare is a limit for the starts of a mix's processes, as a share of the mix's time. If the
-// first and the last start are further apart, the trial has a [WarningApart].
+// ApartShare is a limit for the starts of the processes of a mix phase, as a share of the phase's
+// time. If the first and the last start are further apart, the trial has a [WarningApart].
 const ApartShare = 0.01
 
 // CachedShare is a share of a database. The page cache is told to drop the database. If more than this share

@@ -119,8 +119,8 @@ func (e Expectation) String() string {
 	return e.Figure + sign + e.Value(e.Bound, -1)
 }
 
-// Value formats a value of the figure, rounded to the given number of significant digits. If the parameter
-// "digits" is -1, the value is not rounded.
+// Value formats a value of the expectation's figure, with its unit, rounded to the given number of
+// significant digits. If the parameter "digits" is -1, the value is not rounded.
 func (e Expectation) Value(v float64, digits int) string {
 	rounded := func(v float64) float64 {
 		v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)

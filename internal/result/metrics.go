@@ -19,10 +19,10 @@ type Metric struct {
 	// if Bench is "".
 	Column, Bench, Unit string
 
-	Compared     bool // comparisons and gates can use the metric
+	Compared     bool // comparisons and gates (checks for regressions) can use the metric
 	Binary       bool // values are written with binary prefixes, such as KiB
 	PerOperation bool // the value is divided by the number of operations
-	Adds         bool // how to combine the processes of a mix. true: add their values; false: use the value of the first process, because that process continues alone after the mix
+	Adds         bool // how to combine the processes of a mix phase. true: add their values; false: use the value of the first process, because that process continues alone after the mix
 	Never0       bool // the value 0 means that the metric was not counted
 
 	// Asked says that the metric is counted only with the setting [CountSyncs]. Narrow tables keep the

@@ -44,8 +44,9 @@ type Sample struct {
 
 	protocol.Costs
 
-	// SeenNS is the time from the phase's beginning to its sample, by the lab's clock. It
-	// includes the wall time, the checkpoint, and everything that the worker does not time.
+	// SeenNS is the time from the phase's beginning to its sample, by the clock of the process that
+	// started the worker. It includes the wall time, the checkpoint, and everything that the worker
+	// does not time.
 	SeenNS int64 `json:"seen_ns,omitempty"`
 
 	// Slices is the number of slices (parts) into which the phase was divided, so that several
@@ -56,8 +57,8 @@ type Sample struct {
 	// is the wall time of each execution. It is nil if the worker does not report it.
 	SliceNS []int64 `json:"slice_ns,omitempty"`
 
-	// ColdNS is the additional time that the slices took because each of them began with cold
-	// caches. It is not part of WallNS.
+	// ColdNS is the additional time that the slices (parts of the phase) took because each of them
+	// began with cold caches. It is not part of WallNS.
 	ColdNS int64 `json:"cold_ns,omitempty"`
 
 	// FirstRowNS is the time until a query had its first row. It is 0 if it is not known, if the phase
@@ -76,16 +77,16 @@ type Sample struct {
 	Latency  []latency.Summary     `json:"latency,omitempty"`  // latencies of each kind of operation
 	Load     *Load                 `json:"load,omitempty"`     // load of an http phase; nil for other phases
 
-	// Clients has the number of successful operations of each client. It is set for a mix with a
-	// duration, if the worker reports it; otherwise it is nil.
+	// Clients has the number of successful operations of each client. It is set for a mix phase
+	// with a duration, if the worker reports it; otherwise it is nil.
 	Clients []int64 `json:"clients,omitempty"`
 
 	// WALRestarts is how often SQLite restarted the write-ahead log after a checkpoint had
 	// copied all of it. It is 0 if the worker does not report it.
 	WALRestarts int64 `json:"wal_restarts,omitempty"`
 
-	// ApartNS is the time between the first and the last start of a mix's processes. It is nil
-	// if the mix had only one process, or if a worker does not report it.
+	// ApartNS is the time between the first and the last start of the processes of a mix phase. It
+	// is nil if the phase had only one process, or if a worker does not report it.
 	ApartNS *int64 `json:"apart_ns,omitempty"`
 
 	// Waits has the time that the clients of a mix or a replay waited, for each cause. Time that
@@ -187,8 +188,8 @@ type Case struct {
 	// tags and GOGC.
 	Options map[string]string `json:"options,omitempty"`
 
-	// Needed is for a driver that was requested without options. It lists the features of the
-	// workload for which sqlite3perf chose this variant of the driver.
+	// Needed lists the features of the workload for which sqlite3perf chose this variant of the
+	// driver, if the user named the driver without options.
 	Needed []string `json:"needed,omitempty"`
 
 	// InForce has the settings that were in force at the end of a timed phase, by name of the
@@ -240,8 +241,8 @@ type Trial struct {
 	Loaded  string    `json:"loaded,omitempty"` // SHA-256 of the prepared database whose copy the trial began with; "" if the trial loaded its own
 	Status  Status    `json:"status"`
 
-	// Alternated says that the trial took turns with other trials of the same work, at least at
-	// each phase.
+	// Alternated says that the trial took turns with other trials of the same work: only one of
+	// them worked at a time, until its phase or a slice (part) of the phase ended.
 	Alternated bool `json:"alternated,omitempty"`
 
 	Reason   *protocol.Reason `json:"reason,omitempty"`
@@ -250,7 +251,8 @@ type Trial struct {
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
 
-	// CPU is nil if the trial had no process, and in older runs.
+	// CPU has the CPU time that the trial used and lost. It is nil if the trial had no process, and
+	// in older runs.
 	CPU *CPU `json:"cpu,omitempty"`
 
 	// Robbed says that other processes or machines took too much CPU time from the trial: more than
@@ -259,7 +261,8 @@ type Trial struct {
 	Robbed bool `json:"robbed,omitempty"`
 
 	// Repeated says that the trial does not count, because its case was measured once more in the
-	// same round. Either the trial was robbed, or it failed and the run was resumed.
+	// same round. Either other processes took CPU time from the trial (see Robbed), or the trial
+	// failed and the run was resumed.
 	Repeated bool `json:"repeated,omitempty"`
 }
 

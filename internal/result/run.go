@@ -29,7 +29,7 @@ type Run struct {
 	Compares  *Compares `json:"compares,omitempty"` // the comparison that the run was made for; nil if none
 	Search    *Search   `json:"search,omitempty"`   // the search for settings that the run is part of; nil if none
 	Profiles  *Profiles `json:"profiles,omitempty"` // profiles instead of samples; nil if the run has samples
-	Baseline  string    `json:"baseline,omitempty"` // name under which the run is a baseline for later ones; "" if none
+	Baseline  string    `json:"baseline,omitempty"` // name under which the run is a baseline: later runs can be compared with it; "" if none
 	Hooks     *Hooks    `json:"hooks,omitempty"`    // commands that the user ran around each trial; nil if none
 	Machine   Machine   `json:"machine"`
 	Host      *Host     `json:"host,omitempty"` // the remote machine that the run was measured on; nil if it is the machine that ran the command
@@ -176,13 +176,13 @@ type Schedule struct {
 type Study struct {
 	Name        string `json:"name"`
 	AsPublished bool   `json:"as_published,omitempty"` // repeated with the study's known faults
-	Looks       bool   `json:"looks,omitempty"`        // the study's claims were judged during the run; cases whose claims were clear were not measured further
+	Looks       bool   `json:"looks,omitempty"`        // the study's claims were judged repeatedly during the run; a case was no longer measured when the verdicts on its claims were clear
 }
 
 // Factor is the kind of difference between the two sides of a comparison.
 type Factor string
 
-// The factors.
+// The kinds of difference between the two sides of a comparison.
 const (
 	FactorDriver    Factor = "driver"
 	FactorSetting   Factor = "setting"
@@ -205,7 +205,7 @@ type Compares struct {
 
 // Search describes a run that is part of a search for settings of a driver.
 type Search struct {
-	Race string `json:"race"` // a description of this part, such as "each setting by itself"
+	Race string `json:"race"` // a description of this part of the search, such as "each setting by itself"
 
 	// Confirms says that the run only confirms the settings that the search chose, and measured all
 	// its cases in all rounds. The search's other runs dropped cases with worse settings before the
@@ -213,8 +213,8 @@ type Search struct {
 	Confirms bool `json:"confirms,omitempty"`
 }
 
-// Side returns the name of the side that has the given value of the factor. For a driver, that is
-// the value alone. For a setting or parameter, it is name=value.
+// Side returns the name of the side that has the given value of the factor (what the comparison
+// varies). For a driver, that is the value alone. For a setting or parameter, it is name=value.
 func (s *Compares) Side(value string) string {
 	if s.Factor == FactorDriver {
 		return value
@@ -222,7 +222,8 @@ func (s *Compares) Side(value string) string {
 	return s.Name + "=" + value
 }
 
-// Value returns a case's value of the factor, or "" if the case has none.
+// Value returns a case's value of the factor (what the comparison varies), or "" if the case has
+// none.
 func (s *Compares) Value(c *Case) string {
 	switch s.Factor {
 	case FactorDriver:

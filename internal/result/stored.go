@@ -47,8 +47,8 @@ func (r *Run) Unsampled() string {
 	return ""
 }
 
-// Checker is a value of an answer that can be checked for contradictions. The check is necessary,
-// because somebody else may have stored the answer.
+// Checker is the value of an [Answer] that can be checked for contradictions. The check is
+// necessary, because somebody else may have stored the answer.
 type Checker interface{ Check() error }
 
 func check(value any) error {

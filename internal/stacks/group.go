@@ -211,7 +211,8 @@ func Short(function string) []string {
 	return []string{name, own}
 }
 
-// below reports whether a package has the path in the parameter "at", or a path below it.
+// The function "below" reports whether a package has the path in the parameter "at", or a path
+// below it.
 func below(pkg, at string) bool {
 	return at != "" && (pkg == at || strings.HasPrefix(pkg, at+"/"))
 }

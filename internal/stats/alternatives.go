@@ -112,9 +112,9 @@ type PhaseRatio struct {
 	Ratio Summary `json:"ratio"`
 }
 
-// Phases returns, for each phase that counts, the time of alternative i divided by the time of
-// alternative j. The intervals are wide enough that all of them together contain their true ratios
-// with at least the given confidence.
+// Phases returns, for each phase, the time of alternative i divided by the time of alternative j. It
+// leaves out the phases that [AlternativesOf] leaves out. The intervals are wide enough that all of
+// them together contain their true ratios with at least the given confidence.
 func (a *Alternatives) Phases(i, j int, confidence float64) (list []PhaseRatio) {
 	confidence = 1 - (1-confidence)/float64(max(len(a.work), 1))
 	for _, w := range a.work {

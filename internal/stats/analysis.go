@@ -41,7 +41,7 @@ type Group struct {
 	Outcomes []*Outcome // in the order of the run's cases
 	Tables   []*Table   // one for each phase
 
-	shared []*Outcome // outcomes of other groups, also valid here; see [Analysis.shareOutcomes]
+	shared []*Outcome // outcomes of other groups that are also valid for this group; see [Analysis.shareOutcomes]
 }
 
 // Outcome is how a case ended.
@@ -61,8 +61,8 @@ type Outcome struct {
 	// the case early. Otherwise it is 0.
 	LeftAfter int
 
-	// As is the name of the row in tables whose rows differ in more than the driver. In other
-	// tables it is "".
+	// As is the name of the case's row in a table whose rows differ in more than the driver.
+	// In other tables it is "".
 	As string
 }
 
@@ -96,9 +96,9 @@ func Analyze(run *result.Run, floor string) *Analysis {
 	return a
 }
 
-// CompareFamilies compares every two sets of each family. A set has one figure per round, computed
-// from the run's samples. The p-values are corrected as in the run's tables: for all families
-// together, and for judging the samples repeatedly.
+// CompareFamilies compares every two sets of each family (a list of sets). A set has one figure per
+// round, computed from the run's samples. The p-values are corrected as in the run's tables: for all
+// families together, and for judging the samples repeatedly.
 func (a *Analysis) CompareFamilies(families ...[][]Point) [][]Pair {
 	pairs := make([][]Pair, len(families))
 	for i, sets := range families {

@@ -263,7 +263,7 @@ func TestTableOrderAndBase(t *testing.T) {
 	if base != "native@v2" || !isFloor {
 		t.Errorf("base %s, floor %v", base, isFloor)
 	}
-	if _, base, isFloor = order("broken"); base != "fast" || isFloor { // a driver without figures is not a floor
+	if _, base, isFloor = order("broken"); base != "fast" || isFloor { // ratios cannot be relative to a driver without figures
 		t.Errorf("base %s, floor %v", base, isFloor)
 	}
 	l.run.Cases[0].Driver = "native@v1" // the first version of native in the run, though not the fastest
@@ -349,7 +349,7 @@ func TestOverall(t *testing.T) {
 			t.Errorf("mattn with a round missing: %+v", d)
 		}
 	}
-	// If the floor was not measured, ratios are relative to the fastest driver.
+	// If the driver in the parameter "floor" was not measured, ratios are relative to the fastest driver.
 	if o := stats.Analyze(&l.run, "sqinn").Overall; o.Base != "native" || o.IsFloor {
 		t.Errorf("base %s, floor %v", o.Base, o.IsFloor)
 	}

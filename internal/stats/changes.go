@@ -34,8 +34,8 @@ const (
 	// other.
 	notWeaker = 0.01
 
-	// calibrations is the number of random series from which the correlation of noise is measured,
-	// for each strength.
+	// calibrations is the number of random series that are generated for each strength of noise, to
+	// measure how its values are correlated.
 	calibrations = 200
 )
 

@@ -6,11 +6,11 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// LessByChance corrects the estimate of a ratio that is reported only because the same samples showed that
-// it is less than 1, and not above the parameter "limit". Of the reported ratios, some are so small only by
-// chance, so their medians are too small on average ("the winner's curse"). The corrected estimate of a
-// reported ratio is too small as often as too large, if estimates have a normal distribution. It stays
-// within the interval of s, which is valid whether or not the ratio is reported.
+// LessByChance returns a corrected estimate of a ratio. It is for ratios that are reported only if they are
+// significantly less than 1, and at most the parameter "limit". Some of these ratios are so small only by
+// chance, so their medians are too small on average ("the winner's curse"). The corrected estimate is too
+// small as often as too large, if estimates have a normal distribution. It stays within the interval of s,
+// which is valid whether or not the ratio is reported.
 func LessByChance(s Summary, limit float64) float64 {
 	if s.Interval == nil || !(s.Interval.Low > 0) || s.Interval.High >= 1 {
 		return s.Median

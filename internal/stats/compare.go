@@ -31,7 +31,7 @@ type Test struct {
 	Adjusted float64 `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"`
 
 	// Delta is Cliff's delta within rounds: the share of rounds in which the first set has the
-	// greater value, minus the share in which the second set has.
+	// greater value, minus the share of rounds in which the second set has it.
 	Delta float64 `json:"delta" jsonschema:"minimum=-1,maximum=1"`
 
 	sign   int       // -1: the first set is lower; 1: it is higher; 0: neither
@@ -71,10 +71,10 @@ func CompareRatiosAt(ratios []float64, share float64) Test {
 // Significant reports whether the two sets differ significantly.
 func (t Test) Significant() bool { return t.Adjusted < Alpha }
 
-// TooFew reports whether the two sets may differ although their difference is not significant. That
-// is so if the same set is greater in all rounds, but there are so few rounds, or so many
-// comparisons, that chance could cause this. If all further rounds agree, the difference is
-// certainly significant after the number of rounds in the result "enough".
+// TooFew reports whether the two sets may differ although their difference is not significant. They
+// may differ if the same set is greater in all rounds, but there are so few rounds, or so many
+// comparisons, that chance could be the cause. If the same set is greater in all further rounds, too,
+// the difference is certainly significant after the number of rounds in the result "enough".
 func (t Test) TooFew() (enough int, few bool) {
 	if t.Significant() || t.N < MinSamples || math.Abs(t.Delta) < 1 {
 		return 0, false
@@ -208,10 +208,10 @@ func atLeast(pairs []Pair, p float64) {
 // relative to, such as plain C, is called the floor. It is not one of the drivers to choose from,
 // so its sets have no rank.
 type Standing struct {
-	Rank   int   // place among the sets that can be chosen, from 1; 0 if the set has no rank
-	Tied   []int // indexes of the sets that do not differ significantly from this one, including the floor's
-	Beaten bool  // another set that can be chosen is significantly lower
-	Floor  bool  // the set is the floor's
+	Rank   int   // place among the ranked sets, from 1; 0 if the set has no rank
+	Tied   []int // indexes of the sets that do not differ significantly from this set, including sets of the floor
+	Beaten bool  // another ranked set is significantly lower
+	Floor  bool  // the set belongs to the floor
 }
 
 // Rank ranks n sets. The sets are in the order that [inOrder] returns. The parameter "pairs" has the

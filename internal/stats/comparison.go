@@ -28,9 +28,9 @@ const (
 
 var verdictOrder = []Verdict{Bad, Differing, FailsMore, FailsLess, Slower, Unclear, Faster, Same}
 
-// Doubt is the level of clear differences. If two sides are equal, it is the greatest probability
-// that a comparison calls any cell slower or faster, or reports that more operations of one side
-// failed. It is less than [Alpha], the level of probable differences, because users act on
+// Doubt is the level of significance of clear differences. If two sides are equal, it is the greatest
+// probability that a comparison calls any cell slower or faster, or reports that more operations of
+// one side failed. It is less than [Alpha], the level of probable differences, because users act on
 // comparisons.
 const Doubt = 0.01
 
@@ -93,7 +93,7 @@ type Comparison struct {
 	// of all pairs, because this pair may have been chosen for its results.
 	Pairs int
 
-	Cells  []*Compared // sorted by verdict, in the order of the constants
+	Cells  []*Compared // sorted by verdict, in the order of the constants of type Verdict
 	Alone  []string    // names of the cells that only one side has
 	Unlike []Unlike    // workloads in which the two sides have cells of the same name that do different work
 	Mean   *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
@@ -174,7 +174,8 @@ func (c *Comparison) By(m Metric) *Comparison {
 // true for all of their cells.
 func (c *Comparison) Settled() []int { return c.SettledBy((*Compared).Settled) }
 
-// SettledBy is like [Comparison.Settled], but the given function decides whether a cell is settled.
+// SettledBy is like [Comparison.Settled], but the given function decides whether a cell needs no
+// further rounds.
 func (c *Comparison) SettledBy(settled func(*Compared) bool) []int {
 	open := map[int]bool{}
 	for _, x := range c.Cells {
@@ -276,7 +277,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	if factor := looking(a.Confidence); factor > 1 { // the run was judged repeatedly, to decide which figures were precise enough
 		looks = func(int) float64 { return factor }
 	}
-	if a.Run.Compares == nil && a.Run.Search == nil { // in other runs, the tests of the report are not corrected for judging the run repeatedly
+	if a.Run.Compares == nil && a.Run.Search == nil { // reports of other runs do not correct their tests for judging the run repeatedly
 		c.findInRun(a)
 	}
 	c.judge(looks)
@@ -457,8 +458,8 @@ func holm(family []*float64, pairs int) {
 
 // mean returns the geometric mean of the ratios of all cells, over the rounds that all cells have. It returns
 // nil if there is no such round. The function "confidence" returns the confidence of the interval for a
-// number of rounds. A run may stop measuring cells that are settled. In such a run, mean uses only the rounds
-// before the first cell was settled.
+// number of rounds. A run may stop measuring cells whose verdicts are final. In such a run, mean uses only the
+// rounds before the first cell got its final verdict.
 func mean(cells []*Compared, confidence func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

@@ -345,7 +345,7 @@ func TestComparePoolSizes(t *testing.T) {
 	}
 }
 
-// TestMeanOfSettledCells checks cells that are settled after different numbers of rounds. The mean
+// TestMeanOfSettledCells checks cells that get final verdicts after different numbers of rounds. The mean
 // must cover the rounds that all cells have. Its interval must be corrected only for how often the
 // run was judged during these rounds, so later rounds of single cells must not widen it.
 func TestMeanOfSettledCells(t *testing.T) {
@@ -434,7 +434,7 @@ func TestCompareDrivers(t *testing.T) {
 		}
 	}
 
-	run.Precision = 0.05 // after each round, the run decided which figures were settled
+	run.Precision = 0.05 // after each round, the run decided which figures were precise enough
 	settled := stats.CompareDrivers(stats.Analyze(run, ""), "d0", "d1", 0.02)
 	if x, y := settled.Cells[0], three.Cells[0]; !(x.P > y.P) {
 		t.Errorf("p %g with precision, %g without", x.P, y.P)

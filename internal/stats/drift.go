@@ -7,8 +7,8 @@ import (
 
 // These are the least ratios of times that hint at a change of the machine's speed.
 const (
-	driftMost  = 1.25 // least ratio of the reference driver or, if there is none, of every driver
-	driftOther = 1.10 // least median ratio of the other drivers, if the reference driver changed
+	driftMost  = 1.25 // for the ratio of the reference driver's times or, without a reference driver, of every driver's times
+	driftOther = 1.10 // for the median of the other drivers' ratios, if the reference driver's times have changed
 )
 
 // Drift reports whether the machine probably ran at another speed when the second side was measured. There

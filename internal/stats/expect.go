@@ -17,7 +17,7 @@ const (
 	Undecided Met = "not decided" // the bound is inside the interval of the figure, or the figure has no interval
 )
 
-// Expected is an expectation of a workload for one case.
+// Expected is an expectation that a workload has of one case, with its verdict.
 type Expected struct {
 	Case    *result.Case
 	Variant string // the settings and parameters by which the case differs from others of its workload

@@ -234,8 +234,8 @@ type combination struct {
 	ratios []Point // times after the change divided by times before it
 }
 
-// measure summarizes the ratios of a list of combinations. It returns false if they have fewer
-// than [MinSamples] rounds in common.
+// measure summarizes the ratios of a list of combinations of values. It returns false if the
+// combinations have fewer than [MinSamples] rounds in common.
 func (e *Effect) measure(list []combination, confidence float64) bool {
 	var sets [][]Point
 	for _, c := range list {
@@ -249,9 +249,9 @@ func (e *Effect) measure(list []combination, confidence float64) bool {
 	return true
 }
 
-// dependence compares the effect with one value of another factor and the effect with each other
-// value of that factor. The parameter "list" has the combinations of the effect. The parameter
-// "place" is the index of the other factor.
+// dependence compares the effects that e has with the different values of another factor. The
+// parameter "list" has the combinations of values over which e was computed. The parameter "place"
+// is the index of the other factor.
 func (e *Effect) dependence(list []combination, place int, other Factor, follows bool, confidence float64) Dependence {
 	d := Dependence{Factor: other.Name}
 	for i, v := range other.Values {

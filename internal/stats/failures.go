@@ -29,9 +29,9 @@ func (c *Cell) Failures() (failed, operations int64) {
 	return failed, operations
 }
 
-// FailedOf returns how many of a sample's operations failed. It does not count events of a replay
-// that violated a constraint. They failed because the database differs from the recorded one, which
-// is not the driver's fault.
+// FailedOf returns how many of a sample's operations failed. In a phase that replays a recording, it
+// does not count operations that violated a constraint. They failed because the replay's database
+// differs from the recorded one, which is not the driver's fault.
 func FailedOf(s *result.Sample) int64 {
 	failed := s.Failed
 	for _, e := range s.Errors {
@@ -60,8 +60,8 @@ func anyFailed(shares ...[]Point) bool {
 	})
 }
 
-// within returns the differences a - b between the values of two sets, for the rounds that both
-// have.
+// within returns the difference between the values of a and b (a - b) for each round in which both
+// have a value.
 func within(a, b []Point) (list []float64) {
 	_, rows := byRound(a, b)
 	for _, row := range rows {
@@ -79,7 +79,7 @@ const flipSteps = 4096
 // p-value is the probability that their mean would be at least as great if each difference had a
 // random sign relative to that value (Fisher's randomization test within pairs: The Design of
 // Experiments, 1935, section 21). The test is exact for differences that are symmetric about the
-// value. If they are symmetric about a smaller value, false results are rarer than its level
+// value. If they are symmetric about a smaller value, false results are rarer than the test's level
 // allows. Rounding can only make the p-value greater.
 //
 // Changing the signs of a subset of the differences leaves the mean at least as great exactly if
@@ -171,9 +171,9 @@ func (t Test) Seems() (enough int, seems bool) {
 // not corrected for other comparisons.
 func CompareFailures(a, b *Cell) Test { return compareShares(within(a.shares(), b.shares())) }
 
-// compareFailures compares the shares of failed operations of every two cells of each table. The
-// p-values are corrected like those of times: over the pairs of a table, and over the tables of
-// the run. It marks the cells that have no rank because more of their operations failed.
+// compareFailures compares the shares of failed operations of every two cells of each table. It
+// corrects the p-values as for comparisons of times: over the pairs of a table, and over the tables
+// of the run. It marks the cells that have no rank because more of their operations failed.
 func (a *Analysis) compareFailures() {
 	var tables []*Table
 	var families [][]Pair
@@ -199,7 +199,7 @@ func compareSharesOfAll(sets [][]Point) []Pair {
 	if !anyFailed(sets...) {
 		return nil
 	}
-	raised := make([][]Point, len(sets)) // the exponentials of the shares: the logarithms of their ratios are the differences of the shares
+	raised := make([][]Point, len(sets)) // e to the power of each share, so that the logarithm of the ratio of two values is the difference of two shares
 	for i, set := range sets {
 		for _, p := range set {
 			raised[i] = append(raised[i], Point{p.Round, math.Exp(p.Value)})
@@ -256,7 +256,7 @@ func (c *Cell) UnlikeFailures() bool { return c.FailsMore || c.FailsOpen }
 // returns nil if no operation failed. The share of a driver in a round is the mean over the tables
 // in which all of these drivers have figures.
 func (a *Analysis) DriverFailures(drivers []string) []Pair {
-	tables := make([][][]Point, len(drivers)) // the shares of each driver, by table
+	tables := make([][][]Point, len(drivers)) // the shares of failed operations of each driver, by table
 	for _, t := range a.Tables() {
 		cells := make([]*Cell, len(drivers))
 		for _, c := range t.Measured() {
@@ -280,7 +280,8 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 	return pairs
 }
 
-// Failing compares the shares of failed operations of the two sides of a cell.
+// Failing compares the shares of failed operations of the two sides (such as two drivers) of a
+// [Compared] cell.
 type Failing struct {
 	First, Second float64 // shares of failed operations, from 0 to 1, over all trials
 	P             float64 // p-value of the test whether the shares differ by more than [FailureMargin], corrected for judging the run repeatedly (see [Look])
@@ -294,8 +295,8 @@ type Failing struct {
 // share. It has the same confidence as the interval of the cell's ratio.
 func (f *Failing) Difference() Interval { return differenceAt(f.test.logs, 1-Doubt/f.looks) }
 
-// compareFailures compares the shares of failed operations of the two sides. It returns nil if no
-// operation failed. If the sides were not measured in the same rounds, it pairs the first round of
+// compareFailures compares the shares of failed operations of the two sides of x. It returns nil if
+// no operation failed. If the sides were not measured in the same rounds, it pairs the first round of
 // one side with the first round of the other, and so on. Any other pairing would be as good,
 // because the rounds have nothing in common.
 func (x *Compared) compareFailures() *Failing {
@@ -352,8 +353,8 @@ func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 // significant yet. Such a cell gets no verdict, even if its times differ clearly.
 func (f *Failing) open() bool { return f != nil && !f.told() && f.test.P < Alpha }
 
-// within reports whether the whole interval of the difference of the shares is within a margin. A margin of
-// 0.02 is 2 percentage points. The least margin is [FailureMargin]. If f is nil, no operation failed, so the
+// within reports whether the interval of [Failing.Difference] is entirely within a margin. A margin of 0.02
+// is 2 percentage points. The least margin is [FailureMargin]. If f is nil, no operation failed, so the
 // result is true.
 func (f *Failing) within(margin float64) bool {
 	if f == nil {

@@ -69,9 +69,9 @@ func failingSides(rounds int, failed func(side, round int) int64) *result.Run {
 	return run
 }
 
-// TestFailuresInFewRounds checks that failures of one side in each round are significant if
-// there are enough rounds. With fewer rounds the cell must be unclear, even if the times are the
-// same.
+// TestFailuresInFewRounds checks cells in which operations of only one side fail, in each round. The
+// difference must be significant if there are enough rounds. With fewer rounds the cell must be
+// unclear, even if the times are the same.
 func TestFailuresInFewRounds(t *testing.T) {
 	for rounds := 6; rounds < 60; rounds++ {
 		x := stats.CompareRun(stats.Analyze(failingSides(rounds, func(side, _ int) int64 { return int64(side * 999) }), "")).Cells[0]

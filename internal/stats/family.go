@@ -9,8 +9,8 @@ import (
 // maxClosed is the greatest number of sets for which [adjustPairs] tests every subset.
 const maxClosed = 12
 
-// adjustPairs corrects comparisons of all pairs of k sets. The probability that any two equal sets
-// differ significantly is then at most [Alpha], even if the other sets differ.
+// adjustPairs corrects comparisons of all pairs of k sets of samples. Then the probability that any
+// two equal sets differ significantly is at most [Alpha], even if the other sets differ.
 //
 // It uses the closed testing procedure: two sets differ significantly only if every subset that
 // contains both is found to be unequal. A subset is tested by Simes's inequality over its pairs.
@@ -49,7 +49,7 @@ func closedTesting(k int, pairs []Pair) {
 		fine[i] = p.fine
 	}
 	order := ascending(fine)
-	masks := make([]uint, len(pairs)) // bits of the two sets of each pair, in ascending order of p-values
+	masks := make([]uint, len(pairs)) // a mask with the bits of its two sets for each pair, in ascending order of the pairs' p-values
 	for i, at := range order {
 		masks[i] = 1<<pairs[at].First | 1<<pairs[at].Second
 	}
@@ -59,7 +59,7 @@ func closedTesting(k int, pairs []Pair) {
 			continue
 		}
 		of := float64(size*(size-1)) / 2
-		if size < k-1 { // if only one set is left, it cannot be a group of equal sets
+		if size < k-1 { // if only one set is outside the subset, it cannot be another group of equal sets
 			of *= float64(k) / float64(size)
 		}
 		least, found := 1.0, 0.0

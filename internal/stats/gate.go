@@ -9,19 +9,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// State is the result of a gate for a cell.
+// State says what a [Gate] found about a cell.
 type State string
 
-// The states, in the order in which cells are listed. [Gate.Decision] combines them.
+// The values of [State], in the order in which cells are listed. [Gate.Decision] combines them.
 const (
 	GateWrong       State = "wrong"          // the candidate read wrong values, or other values than the baseline
-	GateFailing     State = "more failed"    // more of the candidate's operations failed; confirmed by [Gate.Confirm]
-	GateRegression  State = "regression"     // the candidate needs more than is allowed; confirmed by [Gate.Confirm]
-	GateUnusable    State = "not measured"   // one of the sides has no figures
+	GateFailing     State = "more failed"    // more operations failed for the candidate than for the baseline; confirmed by [Gate.Confirm]
+	GateRegression  State = "regression"     // the candidate needs more time, or more of another metric, than is allowed; confirmed by [Gate.Confirm]
+	GateUnusable    State = "not measured"   // the baseline or the candidate has no figures
 	GateTooFew      State = "too few rounds" // there are too few rounds to find or to exclude a regression
 	GateUnconfirmed State = "not confirmed"  // the first measurement found GateRegression or GateFailing, but a second measurement did not confirm it
-	GatePossible    State = "not excluded"   // no regression was found, but the interval extends beyond the limit
-	GatePassed      State = "passed"         // the whole interval is within the limit
+	GatePossible    State = "not excluded"   // no regression was found, but the interval of the ratio extends beyond the limit
+	GatePassed      State = "passed"         // the whole interval of the ratio is within the limit
 )
 
 var stateOrder = []State{GateWrong, GateFailing, GateRegression, GateUnusable, GateTooFew, GateUnconfirmed, GatePossible, GatePassed}
@@ -35,7 +35,7 @@ type Decision string
 const (
 	Failed      Decision = "Failed"
 	NotPassed   Decision = "Not passed"   // some cells could not be judged, or the measurement is incomplete
-	NotExcluded Decision = "Not excluded" // no regression was found, but some cells could hide one
+	NotExcluded Decision = "Not excluded" // no regression was found, but some cells could hide a regression
 	Passed      Decision = "Passed"       // every cell excludes a regression
 )
 
@@ -43,14 +43,14 @@ const (
 // baseline and the second the candidate.
 type Gate struct {
 	Baseline, Candidate string
-	Max                 float64 // 0.05: a candidate may need up to 5 % more
+	Max                 float64 // the limit; 0.05: a candidate may need up to 5 % more than the baseline
 	Strict              bool    // a candidate with the decision NotExcluded does not pass; this is the default
 	Cells               []*Gated
-	Alone               []string // cells that only one side has
+	Alone               []string // names of the cells that only the baseline or only the candidate has
 	Unlike              []Unlike // see [Comparison.Unlike]
 	Unknown             []Metric // metrics for which no cell has values, although cells have times
 	Interrupted         bool     // the measurement was interrupted before its end
-	Following           int      // number of cells that were left out, because [Gate.follows] is true for them
+	Following           int      // number of cells that were left out, because another cell shows their fault; see [Gate.follows]
 
 	// Expected has what the workloads expect of the candidate, judged by the first measurement.
 	Expected Expectations
@@ -60,11 +60,11 @@ type Gate struct {
 	interleaved bool // both sides were measured by one run
 }
 
-// Gated is a cell of a gate.
+// Gated is a cell that a [Gate] judges: a phase that was measured for both sides.
 type Gated struct {
 	*Compared
 	State State
-	Why   string    // explains GateTooFew, the verdict Differing and failed operations; for the verdict Bad, the cells of the two sides have the reason
+	Why   string    // explains the state GateTooFew, the verdict Differing and failed operations; for the verdict Bad, see the Reason of each side's cell
 	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for judging the run repeatedly (see [Look]) and for the number of cells
 	Again *Compared // the second measurement; nil if there was none
 
@@ -73,7 +73,7 @@ type Gated struct {
 	Moot   string // why a second measurement would be pointless; otherwise ""
 
 	// Excluded says that a GateUnconfirmed cell certainly has no regression. Either its second
-	// measurement excludes one, or both sides are the same build.
+	// measurement excludes a regression, or both sides are the same build.
 	Excluded bool
 
 	more    float64 // P, corrected only for judging the run repeatedly (see [Look])
@@ -110,9 +110,9 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 }
 
 // follows reports whether a gate leaves out cell x, because another cell already shows the same
-// fault. That is so if x has no figures only because another phase of its trials is wrong or
-// failed. If that phase is timed, its own cell shows the fault. If it is not timed, it has no cell,
-// and the fault is shown by the first cell that has no figures because of it.
+// fault. Cell x is left out if it has no figures only because another phase of its trials is wrong
+// or failed. If the other phase is timed, its own cell shows the fault. An untimed phase has no cell.
+// In that case, the first cell that has no figures because of the fault shows it.
 func (g *Gate) follows(x *Compared, c *Comparison) bool {
 	fault := x.fault()
 	if fault == "" || fault == x.Phase {
@@ -207,8 +207,8 @@ func (x *Compared) beyond(most float64) bool {
 	return x.Verdict == FailsLess && x.Settled() && x.Ratio.Interval != nil && x.Ratio.Interval.Low > 1+most
 }
 
-// fewRounds reports whether a one-sided test cannot be significant with so few rounds. The
-// parameter "tests" is the number of tests for which p-values are corrected.
+// fewRounds reports whether the cell has so few rounds that a one-sided test cannot be significant.
+// The parameter "tests" is the number of tests for which p-values are corrected.
 func (x *Compared) fewRounds(tests int) bool {
 	return x.least/2*float64(tests) >= Doubt // x.least is for a two-sided test
 }
@@ -257,8 +257,8 @@ func (c *Gated) judge(most float64, tests int) {
 	}
 }
 
-// moreUntilJudged estimates how many more rounds are needed until the whole interval is below or
-// above the limit. It makes the same assumptions as [Compared.more].
+// moreUntilJudged estimates how many more rounds are needed until the whole interval of the cell's
+// ratio is below or above the limit. It makes the same assumptions as [Compared.more].
 func (x *Compared) moreUntilJudged(most, tests float64) int {
 	i, allowed := x.Ratio.Interval, math.Log1p(most)
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
@@ -309,8 +309,8 @@ func (g *Gate) Doubtful() (cells []*Gated) {
 	return cells
 }
 
-// Confirm judges the doubtful cells again, by a second measurement of the same sides. It gets one
-// comparison for each metric. If the baseline was stored, the second measurement may measure the
+// Confirm judges the doubtful cells (see [Gate.Doubtful]) again, by a second measurement of the same sides.
+// It gets one comparison for each metric. If the baseline was stored, the second measurement may measure the
 // baseline's driver in the same rounds as the candidate. In that case, each pair of drivers has its
 // own run and comparisons. A doubtful cell that is in no comparison is not confirmed.
 func (g *Gate) Confirm(comparisons ...*Comparison) {

@@ -265,7 +265,7 @@ func TestGateSettled(t *testing.T) {
 }
 
 // TestGateByStoredBaseline checks that a gate with a stored baseline also corrects its p-values for
-// judging the run repeatedly. Only cases of the new run can be settled.
+// judging the run repeatedly. [stats.Gate.Settled] must return only cases of the new run.
 func TestGateByStoredBaseline(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 8))
 	one := func(first int) *stats.Analysis {

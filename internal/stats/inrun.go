@@ -11,8 +11,8 @@ type InRun struct {
 
 // Likely returns 1 if the second side is probably slower than the first, -1 if it is probably
 // faster, and 0 otherwise. A difference is probable if its p-value is below [Alpha]. The p-value is
-// the result of [Compared.ShownP]. If the cell has InRun, the same p-value decides the ranks in the
-// run's report. A clear difference, for which the verdict is slower or faster, is also probable.
+// the result of [Compared.ShownP]. If the field InRun is set, the same p-value decides the ranks in
+// the run's report. A clear difference, for which the verdict is slower or faster, is also probable.
 func (x *Compared) Likely() int {
 	switch ratio := x.ShownRatio(); {
 	case !x.Measured() || !(x.ShownP() < Alpha):
@@ -26,8 +26,8 @@ func (x *Compared) Likely() int {
 	return 0
 }
 
-// ShownRatio returns the ratio that people see. If the cell has InRun, it is the ratio in the report
-// of the run, so that the comparison agrees with that report.
+// ShownRatio returns the ratio that is shown to people. If the field InRun is set, it is the ratio in
+// the report of the run, so that the comparison and the report agree.
 func (x *Compared) ShownRatio() Summary {
 	if x.InRun != nil {
 		return x.InRun.Ratio
@@ -43,7 +43,7 @@ func (x *Compared) ShownP() float64 {
 	return x.Adjusted
 }
 
-// findInRun sets InRun of each cell whose sides have a rank in the same table of the run.
+// findInRun sets the field InRun of each cell whose two sides have a rank in the same table of the run.
 func (c *Comparison) findInRun(a *Analysis) {
 	for _, t := range a.Tables() {
 		at := func(of *Cell) int {

@@ -7,8 +7,8 @@ import (
 )
 
 // pairedMeans returns the mean of a divided by the mean of b, over the rounds that both sets of
-// times have. Its interval is computed by Student's t and the delta method (Casella, Berger,
-// Statistical Inference, section 5.5.4). Noise that both sides share in a round cancels out.
+// times have. The interval of this ratio is computed by Student's t and the delta method (Casella,
+// Berger, Statistical Inference, section 5.5.4). Noise that both sets share in a round cancels out.
 func pairedMeans(a, b []Point, confidence float64) Summary {
 	var x, y []float64
 	_, rows := byRound(a, b)
@@ -47,7 +47,7 @@ func unpairedMeans(a, b []float64, confidence float64) Summary {
 func meansWithin(means [2]float64, n int, deviation, degrees, confidence float64) Summary {
 	s := Summary{N: n}
 	ratio := means[0] / means[1]
-	if !(ratio > 0) || math.IsInf(ratio, 0) { // some mean is zero
+	if !(ratio > 0) || math.IsInf(ratio, 0) { // one of the two means is zero
 		return s
 	}
 	if s.Median = ratio; n < MinSamples {

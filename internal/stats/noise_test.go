@@ -45,8 +45,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestNoiseTells checks that a difference as large as SmallestDifference is detected in 9 of 10
-// runs with the given number of rounds.
+// TestNoiseTells checks that the difference that SmallestDifference returns for a number of rounds
+// is detected in 9 of 10 runs with this number of rounds.
 func TestNoiseTells(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a, b := equal(400, 0.02, random)

@@ -90,7 +90,7 @@ func (a *Analysis) summary() Overall {
 	var o Overall
 	names, entries := a.byDriver()
 
-	// A driver with few figures is left out, because otherwise most tables would be left out.
+	// A driver with few figures is left out of the summary. Otherwise most tables would be left out.
 	var in []*entry
 	for _, e := range entries {
 		if 2*len(e.cells) >= len(names) && len(e.cells) > 0 {

@@ -30,7 +30,7 @@ func SummarizeRatiosAt(ratios []float64, confidence float64) Summary {
 		return s
 	}
 	null := signedRankNull(n)
-	outside := 0 // number of averages outside each end of the interval
+	outside := 0 // number of Walsh averages (see [signedRank]) beyond each end of the interval
 	for 2*null(outside) <= 1-confidence {
 		outside++
 	}

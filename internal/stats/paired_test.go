@@ -72,7 +72,7 @@ func TestIntervalAgreesWithTest(t *testing.T) {
 		ratios := make([]float64, 6+i%55)
 		for j := range ratios {
 			ratios[j] = math.Exp(0.03*r.NormFloat64() + 0.02)
-			if i%3 == 0 { // rounds, so that some ratios are equal and some are 1
+			if i%3 == 0 { // round the ratios, so that some are equal and some are 1
 				ratios[j] = 1 + math.Round(20*(ratios[j]-1))/20
 			}
 		}
@@ -148,11 +148,11 @@ func TestRank(t *testing.T) {
 		want   string
 	}{
 		{nil, "[{1 [1] false false} {2 [0] false false} {3 [] true false} {4 [5] true false} {0 [] false false} {5 [3] true false}]"},
-		// The floor has ties but no rank. A driver that is slower only than the floor is
-		// first.
+		// The floor (see [stats.Standing]) has ties but no rank. A driver that is slower only
+		// than the floor is first.
 		{[]int{0}, "[{0 [1] false true} {1 [0] false false} {2 [] true false} {3 [5] true false} {0 [] false false} {4 [3] true false}]"},
 		{[]int{0, 1}, "[{0 [1] false true} {0 [0] false true} {1 [] false false} {2 [5] true false} {0 [] false false} {3 [3] true false}]"},
-		// All sets are the floor's.
+		// All compared sets belong to the floor, so they are ranked like other sets.
 		{[]int{0, 1, 2, 3, 5}, "[{1 [1] false true} {2 [0] false true} {3 [] true true} {4 [5] true true} {0 [] false false} {5 [3] true true}]"},
 	} {
 		got := fmt.Sprint(stats.Rank(len(sets), pairs, all(sets), func(i int) bool { return slices.Contains(tc.floors, i) }))

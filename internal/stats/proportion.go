@@ -30,7 +30,8 @@ func Proportion(k, n int64) Interval {
 // differences.
 //
 // A count of independent events has a Poisson distribution, so its variance equals the count. If
-// the trials' values vary more than that, the parts are assumed to vary more by the same factor.
+// the trials' values vary more than such counts, the parts are assumed to vary more by the same
+// factor.
 func PartsDiffer(a Sampled, k1 int64, b Sampled, k2 int64, parts int) (difference, half float64) {
 	confidence := 1 - (1-Confidence)/float64(max(parts, 1))
 	of := func(s Sampled, k int64) (mean, half float64) {
@@ -69,7 +70,7 @@ func (s Sampled) mean(confidence float64) (mean, half float64) {
 
 // SampledRatio returns the mean of b divided by the mean of a, with its 95 % interval. Both must
 // have samples. Few samples make the interval wide, and so do differences between trials. With only
-// one trial, such differences are unknown and do not widen it.
+// one trial, differences between trials are unknown and do not widen the interval.
 func SampledRatio(a, b Sampled) (ratio float64, interval Interval) {
 	meanA, halfA := a.mean(Confidence)
 	meanB, halfB := b.mean(Confidence)

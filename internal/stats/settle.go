@@ -24,12 +24,13 @@ func looking(confidence float64) float64 {
 	return Alpha / (1 - confidence)
 }
 
-// Figure is a figure that a run measures for a cell. It is the ratio to the base of the cell's
-// table. If the cell is not compared with any other, it is the median of the cell.
+// Figure is a figure that a run measures for a cell. It is the ratio of the cell's time to the time
+// of another cell, the base of the table. If the cell is compared with no other, the figure is the
+// cell's median.
 type Figure struct {
 	TableName
 	Cell    *Cell
-	Base    *Cell // nil if Summary summarizes the cell's own values
+	Base    *Cell // the cell that the ratio is relative to; nil if Summary summarizes the cell's own values
 	Summary Summary
 }
 
@@ -40,9 +41,9 @@ func (f *Figure) Settled(precision float64) bool {
 	return ok && spread <= precision
 }
 
-// Further estimates how many more rounds are needed until the figure is settled. It assumes that the interval
-// shrinks with the square root of the number of rounds. If the result is [MaxRounds], at least so many rounds
-// are needed.
+// Further estimates how many more rounds are needed until the figure is precise enough (see [Figure.Settled]).
+// It assumes that the interval shrinks with the square root of the number of rounds. If the result is
+// [MaxRounds], at least so many rounds are needed.
 func (f *Figure) Further(precision float64) int {
 	spread, ok := f.Summary.Spread()
 	switch {
@@ -102,9 +103,10 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// summaryFactor says how many times more precise than other figures the ratios of the summary must
-// be, before a case is settled. There are two reasons: the recommendation of a driver depends on
-// these ratios, and they use only rounds in which all cells were measured.
+// summaryFactor says how many times more precise than other figures the drivers' ratios in the
+// summary of all tables must be, before a case needs no further trials. There are two reasons: the
+// recommendation of a driver depends on these ratios, and they use only rounds in which all cells
+// were measured.
 const summaryFactor = 2
 
 // typicalPart is a fraction of the requested precision. Half of the figures should be as precise as this
@@ -120,15 +122,15 @@ func settled(list []Figure, precision float64) int {
 // further trials. A case needs trials until all of its figures are within ±precision, and after
 // that in three situations:
 //
-//   - It is the base of a table, and another cell of the table needs trials.
-//   - The summary covers it, and its driver's ratio in the summary is not within
+//   - The ratios of a table are relative to it, and another cell of the table needs trials.
+//   - The summary of all tables covers it, and its driver's ratio in the summary is not within
 //     ±precision/[summaryFactor].
 //   - Of all figures, nine tenths are within ±precision, but fewer than half are within
-//     ±precision × [typicalPart], and some of its own figures are not.
+//     ±precision × [typicalPart]. The case has a figure that is not within this smaller range.
 //
 // The function judges all cases each time. After rounds for which [settlingLook] is false, it
 // judges nothing and its result "judged" is false. If another driver becomes the base of a table,
-// the ratios change. So a case that was settled before may need further trials.
+// the ratios change. So a case that needed no further trials before may need trials again.
 func UntilSettled(floor string, precision float64) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		if !settlingLook(round) {
@@ -160,9 +162,9 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 	}
 }
 
-// summaryOpen returns the IDs of the cases in the summary whose driver's ratio is not within ±precision. If
-// there are such cases, it also returns the IDs of the cases of the base, the driver that ratios are relative
-// to.
+// summaryOpen returns the IDs of the cases whose driver's ratio in the summary of all tables is not within
+// ±precision. If there are any, it also returns the IDs of the base's cases. The base is the driver that
+// ratios are relative to.
 func (a *Analysis) summaryOpen(precision float64) (ids []int) {
 	o := a.summary()
 	if len(o.Tables) < 2 {
@@ -184,9 +186,9 @@ func (a *Analysis) summaryOpen(precision float64) (ids []int) {
 	return ids
 }
 
-// settlingLook reports whether a run decides after n rounds which figures are settled. It does so
-// after every round up to 16, and then eight times during each doubling of the number of rounds.
-// Otherwise long runs of short trials would spend too much time on deciding.
+// settlingLook reports whether a run decides after n rounds which figures are precise enough. It
+// decides after every round up to 16, and then eight times during each doubling of the number of
+// rounds. Otherwise long runs of short trials would spend too much time on deciding.
 func settlingLook(n int) bool {
 	return n >= MinSamples && (n <= 16 || n%(1<<(bits.Len(uint(n-1))-4)) == 0)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// settling simulates a run in which a case is no longer measured when it is settled. The function
-// "time" returns the time of a phase in a round, in seconds.
+// settling simulates a run in which a case is no longer measured when its figures are precise
+// enough. The function "time" returns the time of a phase in a round, in seconds.
 type settling struct {
 	run     *result.Run
 	time    func(id int, phase string, round int) float64
@@ -25,7 +25,7 @@ func newSettling(phases []string, drivers ...string) *settling {
 	return s
 }
 
-// until measures rounds until all cases are settled, but at most the number of rounds in the
+// until measures rounds until no case needs further trials, but at most the number of rounds in the
 // parameter "most". It returns the number of rounds of each case.
 func (s *settling) until(most int, floor string, precision float64) map[int]int {
 	judge := stats.UntilSettled(floor, precision)
@@ -115,9 +115,9 @@ func TestUntilSettled(t *testing.T) {
 	}
 }
 
-// TestUntilSettledAnew checks that a case that failed is no longer a base. The other cases are then
-// compared with another base, and a case that was settled is measured further if its new ratio is
-// not precise enough yet.
+// TestUntilSettledAnew checks that ratios are no longer relative to a case that has failed. After
+// the failure, the ratios are relative to another case. A case that needed no further trials is
+// measured again if its new ratio is not precise enough.
 func TestUntilSettledAnew(t *testing.T) {
 	s := newSettling([]string{"insert"}, "native", "b", "c")
 	s.time = func(id int, _ string, round int) float64 {
@@ -137,8 +137,8 @@ func TestUntilSettledAnew(t *testing.T) {
 	}
 }
 
-// TestUntilSettledSideBySide checks cases with different settings. They are in one table, and
-// are settled by their ratios to the fastest setting.
+// TestUntilSettledSideBySide checks cases with different settings, which are in one table. A case is
+// measured until its ratio to the case with the fastest setting is precise enough.
 func TestUntilSettledSideBySide(t *testing.T) {
 	s := newSettling([]string{"insert"}, "b", "b", "b")
 	for i, v := range []string{"wal", "delete", "truncate"} {

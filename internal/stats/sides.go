@@ -20,7 +20,7 @@ type keyed struct {
 type Unlike struct {
 	Workload string
 	What     string   // what differs: "text", "scale", or "settings or parameters"
-	Cells    []string // names of these cells, which are in Comparison.Alone too
+	Cells    []string // names of the cells that do different work; Comparison.Alone has them too
 }
 
 // unlike records that two cells of the same name, one from each side, do different work. If it is
@@ -44,9 +44,9 @@ func (c *Comparison) unlike(first, second keyed) {
 	c.Unlike[i].Cells = append(c.Unlike[i].Cells, first.name.String())
 }
 
-// cells returns the cells in which a factor has the given value. If the parameter "value" is "", it returns all
-// cells. The parameter "by" has the name of the factor. Two cells are compared if their keys are equal. A key
-// has everything in which the two cells must agree.
+// cells returns the cells in which the factor that "by" names has the given value, each with a key. If the
+// parameter "value" is "", it returns all cells. A cell of one side is compared with the cell of the other side
+// that has the same key. The key has everything in which the two cells must agree.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
 	follows := poolFollows(a.Run.Cases)

@@ -2,8 +2,8 @@
 // comparisons, ranks and geometric means. It prints nothing. A [Table] has the figures for one
 // phase of a workload, with a [Cell] for each driver (or for each setting).
 //
-// Times are skewed, have outliers and share the effects of their round. So the
-// package assumes no distribution and compares within rounds.
+// Times are skewed and have outliers, and a disturbance affects all times of a
+// round. So the package assumes no distribution and compares within rounds.
 // docs/methodology.md explains the choices, and docs/proofs.md has simulations.
 //
 //   - A sample's summary is its median, with the 95 % confidence interval given
@@ -14,7 +14,7 @@
 //     Nonparametric Statistical Methods, chapter 3).
 //   - All pairs of a table are compared at once, by a closed testing procedure (Marcus, Peritz,
 //     Gabriel 1976, Biometrika 63(3)): the probability of telling any two equal drivers apart is at
-//     most 5 %. With fewer than 16 rounds the signed-rank test's p-values are too coarse for that.
+//     most 5 %. With fewer than 16 rounds the signed-rank test's p-values are too coarse for this.
 //     With three drivers or more the correction then starts from the p-values of the paired t test,
 //     and two exact tests have to agree: the signed-rank test, and a permutation test of the whole
 //     table.
@@ -35,7 +35,7 @@ const (
 	Confidence = 0.95
 
 	// Alpha is the level of significance: two cells differ significantly if their adjusted
-	// p-value is below it. Such a difference is probable; see [Doubt] for clear ones.
+	// p-value is below Alpha. Such a difference is probable; see [Doubt] for clear differences.
 	Alpha = 0.05
 
 	// MinSamples is the least number of samples for which an interval is computed. The range

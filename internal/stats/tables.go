@@ -8,14 +8,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Table is one phase of a group, with one cell for each case.
+// Table has the figures of one phase of a [Group], with one cell for each case.
 type Table struct {
 	Phase string
 	Cells []*Cell // first the ranked cells, then other cells with figures, then cells without figures in the order of the run
 	Pairs []Pair  // comparisons of every two of Cells, by index
 
-	// Base is the index of the cell that ratios are relative to: the floor's cell or, if the
-	// floor has none, the fastest. It is -1 if there is nothing to compare.
+	// Base is the index of the cell that ratios are relative to. It is the cell of the floor, the
+	// driver that is measured only for comparison. If the floor has no cell, it is the fastest cell.
+	// It is -1 if there is nothing to compare.
 	Base    int
 	IsFloor bool
 
@@ -29,10 +30,10 @@ type Table struct {
 // Cell is one phase of one case. A case that is not OK in one phase has no figures in any phase.
 type Cell struct {
 	*Outcome
-	Status  result.Status // Outcome.Status, or NotMeasured
+	Status  result.Status // the case's status, or NotMeasured if the cell has no sample that counts
 	Samples []Sample      // sorted by round; nil if Status is not OK
 	Summary Summary
-	Ratio   *Summary // the ratio to the table's base, from the ratio of each round
+	Ratio   *Summary // the cell's time divided by that of the table's base, from the ratios of all rounds
 	Skipped int      // number of rounds without a ratio, because the base's value was zero
 
 	// Unranked says why a cell with figures is not compared with others. It is "" if the cell is
@@ -136,8 +137,8 @@ func (t *Table) order() {
 	}
 }
 
-// setFloor makes the driver with the given name the table's floor, and returns the index of its cell. It
-// returns -1 if the driver has no figures.
+// setFloor makes the driver with the given name the table's floor (the driver that ratios are relative to),
+// and returns the index of its cell. It returns -1 if the driver has no figures.
 func (t *Table) setFloor(floor string) int {
 	var cases []*result.Case
 	for _, c := range t.Measured() {
@@ -174,8 +175,9 @@ func operationsDiffer(cells []*Cell) bool {
 	return false
 }
 
-// class returns the place of a cell's class in a table: 0 for ranked cells, 1 for other cells with
-// figures, 2 for cells that a search for settings dropped early, 3 for cells without figures.
+// class returns a number by which the cells of a table are sorted: 0 for ranked cells, 1 for other
+// cells with figures, 2 for cells that a search for settings dropped early, 3 for cells without
+// figures.
 func (c *Cell) class() int {
 	switch {
 	case c.Status != result.OK:

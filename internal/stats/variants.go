@@ -16,7 +16,7 @@ import (
 type Variation struct {
 	Name  string
 	Value string
-	Unset bool // this group does not set it, but other groups do
+	Unset bool // this group does not set the parameter or setting, but other groups do
 }
 
 func (v Variation) String() string {

@@ -34,9 +34,9 @@ func made(tables, drivers, rounds int, seconds func(table, driver, round int) fl
 	return run
 }
 
-// TestTwiceInEveryRound checks a driver that takes twice the time of the floor and of all other
-// drivers. After six rounds it must differ significantly from all of them, in the tables and in the
-// summary, even if rounds vary.
+// TestTwiceInEveryRound checks a driver that takes twice the time of all other drivers. After six
+// rounds it must differ significantly from each of them, in the tables and in the summary, even if
+// the speed of the machine varies from round to round.
 func TestTwiceInEveryRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	for _, drivers := range []int{2, 4, 10} {

@@ -43,13 +43,14 @@ func checkAnswer(a *result.Answer, runID, size int64) error {
 	return nil
 }
 
-// SetAnswer stores the answer of a run, and replaces its previous answer if it has one.
+// SetAnswer stores the answer of a run (the result of a command such as tune), and replaces the
+// run's previous answer if it has one.
 func (s *Store) SetAnswer(ctx context.Context, runID int64, a *result.Answer) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error { return addAnswer(ctx, c, runID, a) })
 }
 
-// addAnswer stores the answer of a run, and replaces its previous answer if it has one. It does
-// nothing if the answer is nil.
+// addAnswer stores the answer of a run (the result of a command such as tune), and replaces the
+// run's previous answer if it has one. It does nothing if the parameter "a" is nil.
 func addAnswer(ctx context.Context, c execer, runID int64, a *result.Answer) error {
 	if a == nil {
 		return nil
@@ -67,8 +68,8 @@ func addAnswer(ctx context.Context, c execer, runID int64, a *result.Answer) err
 	return nil
 }
 
-// loadAnswer reads the answer of a run into r. The query replaces a record that is too large by
-// "{}", so that it does not fill the memory.
+// loadAnswer reads the answer of a run (the result of a command such as tune) into r. If the
+// answer's record is too large, the query replaces it by "{}", so that it does not fill the memory.
 func loadAnswer(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	return each(ctx, c, `SELECT run_id, octet_length(json), iif(octet_length(json) > ?2, '{}', json) FROM answers WHERE run_id = ?1`,
 		func(_, size int64, a result.Answer) error {
@@ -80,7 +81,8 @@ func loadAnswer(ctx context.Context, c *sql.Conn, r *result.Run) error {
 		}, r.ID, maxAnswer)
 }
 
-// hasAnswers reports whether the store's schema is new enough to have a table of answers.
+// hasAnswers reports whether the store's schema is new enough to have a table of answers (results
+// of commands such as tune).
 func (s *Store) hasAnswers() bool {
 	const since = 7
 	return !s.foreign || s.version >= since

@@ -57,8 +57,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestHostileAnswers checks that an answer that somebody else has made or changed is refused
-// before it can fill the memory.
+// TestHostileAnswers checks that an answer (the stored result of a command) that somebody else has
+// made or changed is refused before it can fill the memory.
 func TestHostileAnswers(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	begun(t, path, 0, answer())

@@ -175,7 +175,7 @@ func TestOpenKeepsLocks(t *testing.T) {
 			opened <- err
 		}()
 		// The second Store should open only after this transaction. If it can open earlier, it does
-		// so during this time.
+		// so during this sleep.
 		time.Sleep(50 * time.Millisecond)
 		out, err := child(t, "lock", path).Output()
 		if err != nil || !strings.Contains(string(out), "database is locked") {

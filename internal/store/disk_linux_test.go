@@ -178,7 +178,7 @@ func want(err error, parts ...string) error {
 }
 
 // TestTakenAway checks that adding a trial fails if the store's file has been deleted, moved or
-// replaced while it was open. SQLite alone would continue writing to the file without its name.
+// replaced while it was open. SQLite alone would continue writing to the deleted or moved file.
 func TestTakenAway(t *testing.T) {
 	for name, take := range map[string]func(path string) error{
 		"deleted":           os.Remove,

@@ -24,7 +24,7 @@ type Entry struct {
 	Reached   string                `json:"reached,omitempty"`  // host name that sqlite3perf connected to; "" if it measured its own machine
 	Asked     *result.Asked         `json:"asked,omitempty"`    // settings and parameters that the user gave, as in [result.Run]
 	Profiled  string                `json:"profiled,omitempty"` // name of the phase, if the run has profiles instead of trials
-	Baseline  string                `json:"baseline,omitempty"` // name under which the run is a baseline
+	Baseline  string                `json:"baseline,omitempty"` // name under which later runs can be compared with this run, as a baseline; "" if none
 	Question  string                `json:"question,omitempty"` // the question that the run's stored answer answers, such as [result.QuestionTune]
 	Drivers   []string              `json:"drivers"`            // in the order of the cases
 	Workloads []string              `json:"workloads"`          // in the order of the cases

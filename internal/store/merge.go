@@ -149,7 +149,7 @@ func (m *merge) run(ctx context.Context, id int64) error {
 		return nil
 	}
 	if r.Answer != nil && len(r.Answer.Runs) > 0 {
-		if err := m.flush(ctx); err != nil { // makes sure that m.numbers has the runs that the answer names
+		if err := m.flush(ctx); err != nil { // makes sure that m.numbers has the runs that the answer of this run names
 			return err
 		}
 		for i, there := range r.Answer.Runs {

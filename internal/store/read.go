@@ -299,8 +299,8 @@ func scan(ctx context.Context, c *sql.Conn, query string, visit func(*sql.Rows) 
 	return rows.Err()
 }
 
-// Changes returns a number that changes whenever the file is written by another process, or by
-// another Store of this process.
+// Changes returns a number that changes whenever the store's file is written by another process, or
+// by another Store of this process.
 func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		return c.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&n)
@@ -311,7 +311,7 @@ func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 // Extent says how much of a run is stored. It changes when a trial or a warning is added, when an
 // answer is added or replaced, and when the run ends.
 type Extent struct {
-	Trials   int64     // greatest number of the stored trials
+	Trials   int64     // greatest trial_id of the run's stored trials; 0 if there are none
 	Last     time.Time // when the last trial started; zero if there is none
 	Ended    bool
 	Warnings [3]int64             // number, greatest ID and total size of the warnings
@@ -336,7 +336,8 @@ func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 				Scan(&e.Warnings[0], &e.Warnings[1], &e.Warnings[2])
 		}
 		if err == nil && s.hasAnswers() {
-			// If an answer is too large, only its length is read here. Loading the run refuses it.
+			// If an answer is too large, only its length is read here. Such an answer is refused
+			// when the run is loaded.
 			err = c.QueryRowContext(ctx, `SELECT max(iif(octet_length(json) > ?2, octet_length(json), json)) FROM answers WHERE run_id = ?1`, id, maxAnswer).Scan(&answer)
 		}
 		e.Trials = number(trials)
@@ -370,9 +371,10 @@ func (s *Store) newest(ctx context.Context, query string, args ...any) (id int64
 	return id, err
 }
 
-// Baseline returns the ID of the run that is a baseline with the given name, or 0 if there is none. If there
-// are several, it returns the run that started last. It ignores merged runs, because they may come from
-// somebody else. It also ignores runs that were interrupted or have not ended.
+// Baseline returns the ID of the run that is a baseline (a run that later runs are compared with) with the
+// given name, or 0 if there is none. If there are several, it returns the run that started last. It ignores
+// merged runs, because they may come from somebody else. It also ignores runs that were interrupted or have
+// not ended.
 func (s *Store) Baseline(ctx context.Context, name string) (int64, error) {
 	return s.newest(ctx, `SELECT run_id FROM runs WHERE CASE WHEN json_valid(json) THEN json_extract(json, '$.baseline') = ?
 		AND json_extract(json, '$.ended') IS NOT NULL AND json_extract(json, '$.stopped') <> ? AND json_extract(json, '$.merged') IS NULL END`,

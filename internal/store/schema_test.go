@@ -74,7 +74,7 @@ func TestColumns(t *testing.T) {
 	for table, columns := range schema(t, path) {
 		for _, c := range columns {
 			if table == "warnings" && c == "trial_id" {
-				continue // NULL for warnings of the run
+				continue // this column is NULL for warnings about the whole run
 			}
 			var nulls, rows int
 			if err := db.QueryRow(`SELECT count(*), sum("`+c+`" IS NULL) FROM `+table).Scan(&rows, &nulls); err != nil || rows == 0 || nulls > 0 {

@@ -101,8 +101,8 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 		"_pragma": {
 			fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()),
 			"foreign_keys(1)",
-			// This is like FULL, but SQLite also syncs the directory after it has removed the
-			// rollback journal.
+			// The mode EXTRA is like FULL, but SQLite also syncs the directory after it has removed
+			// the rollback journal.
 			"synchronous(extra)",
 			"trusted_schema(0)", "cell_size_check(1)", // protects against stores that somebody else made
 		},

@@ -327,8 +327,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestBaseline checks which run has the name of a baseline: the newest run that has ended, was not
-// interrupted, and was measured into this store.
+// TestBaseline checks which run has the name of a baseline (a run that later runs are compared
+// with): the newest run that has ended, was not interrupted, and was measured into this store.
 func TestBaseline(t *testing.T) {
 	ctx := context.Background()
 	s := mustOpen(t, newPath(t))

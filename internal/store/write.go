@@ -180,8 +180,8 @@ func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	var trials int
 	var ended sql.NullString
 	err = now.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		// If somebody overwrote the file while it was being written, it contains pages of both
-		// versions.
+		// If somebody overwrote the file while sqlite3perf was writing to it, the file contains
+		// pages of both versions.
 		if err := now.quickCheck(ctx, c); err != nil {
 			return err
 		}

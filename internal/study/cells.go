@@ -135,7 +135,7 @@ func percentile(name string, of func(*latency.Summary) int64) measure {
 	}}
 }
 
-// ofLoad returns a measure of a server's load. It is NaN for samples without a load.
+// ofLoad returns a measure of a server's load. The measure is NaN for samples without a load.
 func ofLoad(name, unit string, of func(*result.Sample, *result.Load) float64) measure {
 	return measure{name, unit, func(s *result.Sample) float64 {
 		if s.Load == nil {

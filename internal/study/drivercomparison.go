@@ -76,8 +76,8 @@ func comparisonParts(workload string, n ...int64) []comparisonPart {
 	})
 }
 
-// The phases, grouped as the claims group them. The measurement of 2023 did not have the workload
-// "real".
+// The phases, grouped as the claims group them. The study's measurement of 2023 did not have the
+// workload "real".
 var (
 	comparisonInserting    = []comparisonPart{{"simple", "insert", "insert", 0}, {"complex", "insert", "insert", 0}}
 	comparisonAlone        = append([]comparisonPart{{"simple", "query", "query", 0}, {"complex", "query", "query", 0}}, comparisonParts("many", 10, 100, 1000)...)

@@ -68,7 +68,7 @@ var httpServer = &Study{
 			pool := c.corePool()
 			for _, n := range httpPools {
 				if n < 4*pool && pool < 4*n {
-					continue // n is about as large as "pool"
+					continue // n is too close to "pool" to be compared with it
 				}
 				best := comparison{what: fmt.Sprintf("the four drivers: pool %d / pool %d", pool, n), m: opsPerS, atLeast: 1}
 				for _, d := range httpDrivers {

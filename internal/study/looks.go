@@ -13,16 +13,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// A run with a limited time spends it on the claims. A look is an evaluation of the claims during the run. In
-// the first [lab.MinRounds] rounds, each case is measured. Then, until the first look, only cases on which
-// claims depend are measured. After the first look, only cases of open claims (claims that are not decided
-// yet) are measured, and only if the remaining time will probably suffice to decide these claims.
+// A run with a limited time spends this time on deciding the claims. A look is an evaluation of the claims
+// during the run. In the first [lab.MinRounds] rounds, each case is measured. Then, until the first look,
+// only cases on which claims depend are measured. After the first look, only cases of open claims (claims
+// that are not decided yet) are measured, and only if the remaining time will probably suffice to decide
+// these claims.
 //
-// The claims are evaluated three times: at two looks, and at the end of the run. These three
-// evaluations share the significance level, so that the probability of deciding a comparison
-// wrongly is at most that level (Bonferroni). A look gets only a fifth of the level. A fifth is enough
-// for most comparisons, because their figures are far from the bounds that the claims state. So
-// most of the level is left for the close comparisons at the end.
+// The claims are evaluated three times: at two looks, and at the end of the run. These three evaluations
+// share the significance level, so that the probability of deciding a comparison wrongly is at most that
+// level (Bonferroni). A look gets only a fifth of the level. A fifth is enough for most comparisons, because
+// their figures are far from the bounds that the claims state. So most of the level is left for the close
+// comparisons at the end.
 const (
 	// Look is the number of rounds before the first look (an evaluation of the claims during the
 	// run). It must be at least 8, because figures of fewer rounds have no interval at the
@@ -75,12 +76,13 @@ func plans(round int) bool {
 	return round == Look
 }
 
-// plan returns the IDs of the cases to be measured in the remaining time. These are the cases of
-// open claims that will probably be decided in that time. The cheapest claims come first, and at
-// least one claim is included.
+// plan returns the IDs of the cases to be measured in the remaining time. These are the cases of open
+// claims that will probably be decided in that time. The cheapest claims come first, and at least one
+// claim is included.
 //
 // A claim that would be decided if the run ended now still counts as open. If its measurement stopped
-// for that reason, this would be another look, which needs its own part of the significance level.
+// for that reason, that check would be another look (evaluation of the claims), which needs its own
+// part of the significance level.
 func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	look, now := s.rulings(stats.Analyze(of, ""))
 	var open []need
@@ -121,9 +123,10 @@ func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 	}
 }
 
-// rulings evaluates the claims at each look that the run has had (after [Look] and secondLook rounds),
-// and then with all samples, as at the run's end. The result "look" has the rulings of the last look;
-// it is nil if there was none. The result "now" has the rulings with all samples.
+// rulings evaluates the claims at each look (evaluation during the run) that the run has had (after
+// [Look] and secondLook rounds), and then with all samples, as at the run's end. The result "look" has
+// the rulings of the last look; it is nil if there was none. The result "now" has the rulings with all
+// samples.
 func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 	for _, round := range []int{Look, secondLook} {
 		if a.Run.Rounds < round {

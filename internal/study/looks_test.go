@@ -17,8 +17,8 @@ import (
 
 const forever = math.MaxInt64
 
-// looking simulates a run of a study that spends its time on the claims, with made-up figures.
-// The run ends after the given number of rounds, or when every case is settled. Each trial takes
+// looking simulates a run of a study that spends its time on the claims, with made-up figures. The
+// run ends after the given number of rounds, or when no case needs further trials. Each trial takes
 // a second.
 func looking(t *testing.T, name string, drivers []build.Ref, rounds int, limit time.Duration, took wall) *result.Run {
 	t.Helper()
@@ -152,8 +152,8 @@ func TestDecidedOnce(t *testing.T) {
 	}
 }
 
-// TestQuickLeavesOut checks that the quick form with all drivers leaves out cases on which no claim depends.
-// It must not leave out any driver of the study.
+// TestQuickLeavesOut checks that the quick form (scale "quick") of a study with all drivers leaves out cases
+// on which no claim depends. It must not leave out any driver of the study.
 func TestQuickLeavesOut(t *testing.T) {
 	for name, had := range map[string][]string{"http-server": {"crawshaw", "mattn", "modernc", "zombiezen"}, "sqlite3perf": {"mattn", "python-fetchall"}} {
 		s, err := study.Find(name)
@@ -183,8 +183,9 @@ func TestQuickLeavesOut(t *testing.T) {
 	}
 }
 
-// TestTimeGoesToWhatItDecides checks which of two open claims are measured after a look. With
-// little time, only the claim that needs few rounds is measured. With more time, both claims are.
+// TestTimeGoesToWhatItDecides checks which of two open claims are measured after a look (an
+// evaluation of the claims during the run). With little time, only the claim that needs few rounds
+// is measured. With more time, both claims are.
 func TestTimeGoesToWhatItDecides(t *testing.T) {
 	near := func(c *result.Case, phase string, round int) int64 {
 		noise := math.Exp(0.1 * rand.New(rand.NewPCG(uint64(c.ID), uint64(round))).NormFloat64())
@@ -246,7 +247,8 @@ func TestTimeGoesToTies(t *testing.T) {
 
 // TestSoakErrorsAtBounds checks comparisons whose true figure is exactly at a bound, so that any
 // decision is wrong. Over all simulated runs, at least one of them and at most 5 % of them must be
-// decided. Looks, and plans based on the samples so far, must not increase that share.
+// decided. Evaluations during the run, and plans based on the samples so far, must not increase
+// that share.
 func TestSoakErrorsAtBounds(t *testing.T) {
 	runs := cmp.Or(*simulated, 40)
 	bounds := func(c *result.Case, phase string) float64 {

@@ -45,9 +45,10 @@ func outlook(s *stats.Summary, atLeast, atMost *float64) need {
 }
 
 // needs finds which further rounds may decide a claim. The parameter "look" has the rulings on the
-// claim's comparisons at the last look, and the parameter "now" has the rulings with all samples. A
-// comparison that is clear only with all samples needs no further rounds. But its cases are still
-// measured, because it is not decided before the next look.
+// claim's comparisons at the last look (an evaluation of the claims during the run), and the
+// parameter "now" has the rulings with all samples. A comparison that is clear only with all
+// samples needs no further rounds. But its cases are still measured, because it is not decided
+// before the next look.
 func (c *claim) needs(look, now []*ruling) need {
 	decisive, _ := decisiveVerdict(c.anyOf)
 	all, one, never := need{cases: map[int]bool{}}, need{}, false

@@ -11,13 +11,13 @@ import (
 // duration is the name of a parameter: the length, in milliseconds, of a phase of fixed duration.
 const duration = "time"
 
-// Time is how long the quick form of a study takes if the user does not give a time. The
-// documentation promises five minutes on two cores, including the report.
+// Time is how long the quick form (scale "quick") of a study takes if the user does not give a
+// time. The documentation promises five minutes on two cores, including the report.
 const Time = 285 * time.Second
 
 // budget is the part of [Time] that is planned for the first rounds of the quick form, in which
 // every case is measured. If the machine is not idle, these rounds take longer. The rest of [Time]
-// is spent on the claims.
+// is spent on further rounds that decide claims.
 const budget = 100 * time.Second
 
 // The time that a trial takes in addition to its work, measured on two cores in 2026. trialTakes
@@ -28,16 +28,16 @@ const (
 	connectionTakes = time.Millisecond
 )
 
-// The shortest and the longest time that the quick form gives to a phase of fixed duration. Only
-// phases in which rare events are counted are longer.
+// The shortest and the longest time that the quick form (scale "quick") of a study gives to a phase
+// of fixed duration. Only phases in which rare events are counted are longer.
 const (
 	shortest = 50 * time.Millisecond
 	longest  = 500 * time.Millisecond
 )
 
-// once reports whether the quick form measures a case only once. That is so if the duration of its
-// phase is above the constant [longest], because such phases only count rare events, such as lock
-// errors.
+// once reports whether the quick form (scale "quick") of a study measures a case only once. That is
+// so if the duration of its phase is above the constant [longest], because such phases only count
+// rare events, such as lock errors.
 func once(c *result.Case) bool {
 	return c.Scale == workload.Quick && c.Parameters[duration] > longest.Milliseconds()
 }
@@ -57,10 +57,10 @@ func Least(cases []*lab.Case, rounds int) time.Duration {
 	return sum
 }
 
-// inTime chooses the cases of the quick form so that, if possible, their first rounds take no longer
-// than [budget]. Phases of fixed duration share the time that is left after processes are started and
-// connections are opened. If these phases would be too short, drivers for which the study has no
-// figures are measured with fewer values of parameters.
+// inTime chooses the cases of a study's quick form (scale "quick") so that, if possible, their first
+// rounds take no longer than [budget]. Phases of fixed duration share the time that is left after
+// processes are started and connections are opened. If these phases would be too short, drivers for
+// which the study has no figures are measured with fewer values of parameters.
 func (p *plan) inTime() ([]*lab.Case, error) {
 	for _, p.fewer = range []bool{false, true} {
 		p.time = 1

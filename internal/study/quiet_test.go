@@ -125,13 +125,14 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// The additional time that a real run takes for each trial, and for each connection.
+// The time that a real run takes for each trial and for each connection, in addition to the work of
+// the phases.
 const (
 	trialTook      = 100 * time.Millisecond
 	connectionTook = time.Millisecond
 )
 
-// quick returns the cases of a study's quick form.
+// quick returns the cases of a study's quick form (scale "quick").
 func quick(t *testing.T, s *study.Study, drivers []build.Ref) []*lab.Case {
 	t.Helper()
 	cases, err := s.Cases("quick", false, drivers, 1)
@@ -141,9 +142,9 @@ func quick(t *testing.T, s *study.Study, drivers []build.Ref) []*lab.Case {
 	return cases
 }
 
-// quietly simulates the quick form of a study on a machine. The times of trials vary by the
-// fraction in the parameter "varies", and the times of rounds by a tenth. The function "takes"
-// returns the time of a phase in ms. A round takes as long as its trials together.
+// quietly simulates the quick form (scale "quick") of a study on a machine. The times of trials
+// vary by the fraction in the parameter "varies", and the times of rounds by a tenth. The function
+// "takes" returns the time of a phase in ms. A round takes as long as its trials together.
 func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase string) float64, varies float64, seed uint64) *result.Run {
 	run := &result.Run{ID: 1, Scale: "quick", Machine: result.Machine{Cores: 2}, Study: &result.Study{Name: s.Name, Looks: true}}
 	for _, c := range cases {
@@ -193,8 +194,9 @@ func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase
 //	go test ./internal/study -run TestSoakErrorsAtBounds -simulated 300 -v
 var simulated = flag.Int("simulated", 0, "how many `runs` are simulated (default: as many as take seconds)")
 
-// TestSoakQuietMachine checks how many of the 29 claims the quick forms decide on machines
-// whose trials vary by 10 % and by 18 %, and that six rounds of all cases decide fewer.
+// TestSoakQuietMachine checks how many of the 29 claims the quick forms (scale "quick") of the
+// studies decide on machines whose trials vary by 10 % and by 18 %, and that six rounds of all
+// cases decide fewer.
 func TestSoakQuietMachine(t *testing.T) {
 	for varies, want := range map[float64]int{0.1: 27, 0.18: 25} {
 		t.Run(fmt.Sprint(varies), func(t *testing.T) {
@@ -212,8 +214,8 @@ func TestSoakQuietMachine(t *testing.T) {
 	}
 }
 
-// quickForms simulates the quick forms of all studies. It returns how many of the 29 claims
-// are decided, and how many were decided after six rounds.
+// quickForms simulates the quick forms (scale "quick") of all studies. It returns how many of the
+// 29 claims are decided, and how many were decided after six rounds.
 func quickForms(t *testing.T, varies float64, seed uint64) (decided, before int) {
 	t.Helper()
 	drivers := refs("bvinc", "crawshaw", "eatonphil", "glebarez", "mattn", "modernc", "native", "ncruces", "sqinn", "tailscale", "zombiezen")

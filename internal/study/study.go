@@ -39,14 +39,14 @@ type Study struct {
 	Extra []string
 
 	had   []string // drivers for which the study published figures
-	timed bool     // the study's phases have a fixed duration, which the quick form must plan
+	timed bool     // the study's phases have a fixed duration, which the quick form (scale "quick") must choose
 
-	// trial is how long a trial of the quick form takes. It is set only if the study is not timed
-	// and may have too many cases for the quick form.
+	// trial is how long a trial of the study's quick form (at the scale "quick") takes. It is set
+	// only if the study is not timed and may have too many cases for the quick form.
 	trial time.Duration
 
 	legs   []leg
-	quick  func(*cells) string // says what the quick form leaves out
+	quick  func(*cells) string // says what the quick form (scale "quick") leaves out
 	tables func(*cells) []report.StudyTable
 	claims []claim
 }
@@ -62,9 +62,9 @@ type leg struct {
 	quick      map[string][]int64 // values at the scale "quick", which replace the values in the field "parameters"
 	settings   map[string]string
 
-	// fewer is for drivers without published figures, if the quick form would take too long. It has
-	// values that replace the values in the field "quick". If the list of a parameter is empty,
-	// these drivers are not measured in the leg.
+	// fewer is for drivers without published figures, if the quick form (scale "quick") would take
+	// too long. It has values that replace the values in the field "quick". If the list of a
+	// parameter is empty, these drivers are not measured in this leg (part of the study's plan).
 	fewer map[string][]int64
 
 	bench string // table to verify in a separate process, as the command `sqlite3perf bench` does; "" for none

@@ -21,7 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// refs returns drivers in the form that the lab uses.
+// refs returns the named drivers as values of the type build.Ref.
 func refs(names ...string) []build.Ref {
 	var list []build.Ref
 	for _, n := range names {
@@ -163,8 +163,8 @@ func TestClaimsFindTheirCells(t *testing.T) {
 	}
 }
 
-// TestQuickIsSmaller checks that the sizes and durations of the quick form are limited, that its
-// cases are numbered from 1, and that no two of them are alike.
+// TestQuickIsSmaller checks that the sizes and durations of a study's quick form (scale "quick")
+// are limited, that its cases are numbered from 1, and that no two of them are alike.
 func TestQuickIsSmaller(t *testing.T) {
 	for _, s := range study.All() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -187,9 +187,9 @@ func TestQuickIsSmaller(t *testing.T) {
 	}
 }
 
-// TestQuickIsPlanned checks that the quick form leaves time for work without a fixed duration,
-// whatever the number of drivers. Phases of fixed duration share the rest of the time, and the
-// drivers of the study keep all values of the parameters.
+// TestQuickIsPlanned checks that a study's quick form (scale "quick") leaves time for work without
+// a fixed duration, whatever the number of drivers. Phases of fixed duration share the rest of the
+// time, and the drivers of the study keep all values of the parameters.
 func TestQuickIsPlanned(t *testing.T) {
 	s, err := study.Find("writers")
 	if err != nil {
@@ -214,7 +214,7 @@ func TestQuickIsPlanned(t *testing.T) {
 			points, each, long := map[string]int{}, cases[0].Parameters["time"], 0
 			for _, c := range cases {
 				if c.Parameters["time"] == 6_000 && c.Driver == "mattn" && c.Parameters["writers"] == 256 {
-					long++ // longer than SQLite waits for a lock
+					long++ // the phase is longer than SQLite waits for a lock
 					continue
 				}
 				points[c.Driver]++

@@ -67,7 +67,7 @@ type Figure struct {
 // Shift is a change of the level of a series.
 type Shift struct {
 	At    int     `json:"at"`  // index of the first point of the new level
-	Run   int64   `json:"run"` // run of the point At
+	Run   int64   `json:"run"` // ID of the run of the point with the index At
 	Ratio float64 `json:"ratio,omitempty"`
 	P     float64 `json:"p"`
 }

@@ -67,7 +67,7 @@ func (t Tuning) nothingTried() string {
 	}
 	text := "No value was tried: after the present settings were measured, the time left was too short to try one and confirm it."
 	if t.Enough > 0 {
-		const step = 10 * time.Second // the estimate is rounded up to a multiple of this
+		const step = 10 * time.Second // t.Enough is rounded up to a multiple of this
 		text += fmt.Sprintf(" That takes a search of about %s, or a smaller scale.", document.Elapsed((t.Enough + step - 1).Truncate(step)))
 	}
 	return text
@@ -102,8 +102,8 @@ func (t Tuning) risk(s *Step) string {
 
 func assigned(s driver.Settings) string { return document.And(strings.Fields(stats.SettingWords(s))) }
 
-// added writes the settings that a step adds as one text. A setting with the value "" returns to the
-// workload's own value.
+// added returns a text with the settings that a step adds. A setting with the value "" returns to
+// the workload's own value.
 func added(s driver.Settings) string {
 	return document.And(document.Map(stats.SettingNames(s), func(name string) string {
 		if s[name] == "" {

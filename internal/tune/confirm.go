@@ -21,9 +21,9 @@ const (
 	costlyMemory = 1.05
 )
 
-// confirm measures the best candidates, and the steps that lead to them, in new trials. If some steps
-// turn out not to be worth setting, confirm leaves out the values that [Search.prune] removes, and
-// measures the remaining steps once more.
+// confirm measures the best candidates, and the steps ([Step]) that lead to them, in new trials. If
+// some steps turn out not to be worth setting, confirm leaves out the values that [Search.prune]
+// removes, and measures the remaining steps once more.
 func (s *Search) confirm(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		steps := s.steps()

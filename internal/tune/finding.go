@@ -8,10 +8,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Race is one run of a search.
+// Race is one run of a search. It compares candidates, which are choices of settings.
 type Race struct {
 	What       string          `json:"what"`
-	Run        int64           `json:"run"` // ID of the run; 0 if it is not in this store
+	Run        int64           `json:"run"` // ID of the run; 0 if the store that has the answer does not have this run
 	Candidates int             `json:"candidates"`
 	Trials     int             `json:"trials"`
 	Seconds    float64         `json:"seconds"`
@@ -20,15 +20,15 @@ type Race struct {
 	took time.Duration
 }
 
-// Tried is the result of one value of a setting in a race.
+// Tried is what a race showed about one value of a setting.
 type Tried struct {
 	Name       string          `json:"setting"`
 	Value      string          `json:"value"`
-	With       driver.Settings `json:"with,omitempty"` // other changes that both candidates of the ratio have
+	With       driver.Settings `json:"with,omitempty"` // other changes, which are the same with and without the value
 	Ratio      stats.Summary   `json:"ratio,omitzero"` // time with the value, divided by the time without it
 	Status     result.Status   `json:"status"`
 	Why        string          `json:"why,omitempty"`         // why Status is not OK
-	MoreFailed bool            `json:"more_failed,omitempty"` // operations failed significantly more often with the value, or more often in every round of its race
+	MoreFailed bool            `json:"more_failed,omitempty"` // operations failed significantly more often with the value than without it, or more often in every round of its race
 
 	memory     float64 // peak resident set with the value, divided by the peak without it; 0 if unknown
 	perSuccess float64 // like the median of Ratio, but with the time per successful operation
@@ -44,7 +44,7 @@ type Step struct {
 	Added   driver.Settings    `json:"added,omitempty"`   // the difference from the step Before; the value is "" for a setting that returns to the workload's own value
 	Before  int                `json:"before"`            // index of the step with which this one is compared: the last step before it that is worth setting
 	CanLose string             `json:"can_lose"`          // Loss in words; set only in JSON
-	Verdict string             `json:"verdict,omitempty"` // set only in JSON
+	Verdict string             `json:"verdict,omitempty"` // whether the step is worth setting, in words; set only in JSON
 	Worth   bool               `json:"worth"`
 	Ratio   stats.Summary      `json:"ratio,omitzero"` // times of this step divided by the times of the first step
 	Gain    stats.Summary      `json:"gain,omitzero"`  // times of this step divided by the times of the step Before

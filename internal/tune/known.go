@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// note stores the result of a value of the setting x. It does nothing if a result of this value is stored
-// already. The parameters "i" and "without" are the indexes of two candidates, which differ only in that
-// candidate i has the value. The result is the ratio of their times.
+// note stores how a value of the setting x changes the time, unless that is stored already. The
+// parameters "i" and "without" are the indexes of two candidates, which differ only in that
+// candidate i has the value. The ratio of their times is stored.
 func (s *Search) note(f *field, x, value string, i, without int) {
 	if s.alone[x+"="+value] != nil {
 		return

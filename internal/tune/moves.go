@@ -30,7 +30,7 @@ func (s *Search) singles(ctx context.Context) error {
 	return err
 }
 
-// gains returns the values that were faster by more than half the margin in their first race, at
+// gains returns the values that were faster by more than half of s.Margin in their first race, at
 // most one for each setting. The fastest is first.
 func (s *Search) gains() (list []*Tried) {
 	for _, t := range s.found.Tried {
@@ -86,8 +86,8 @@ func (s *Search) untried(c driver.Settings) (list []driver.Settings) {
 // The constant "hopeless" is the ratio of times above which a value is not tried together with others.
 const hopeless = 1.1
 
-// mostNeighbors is the greatest number of neighbors in a race. With more neighbors, a race would leave
-// no time for later races.
+// mostNeighbors is the greatest number of neighbors (see [Search.neighbors]) in a race. With more
+// neighbors, a race would leave no time for later races.
 const mostNeighbors = 24
 
 // neighbors measures candidates that differ from the best ones in one setting.

@@ -47,7 +47,7 @@ type keptRace struct {
 // Run returns the ID of the run that stores the answer, which is the run of the last race.
 func (t Tuning) Run() int64 { return t.Races[len(t.Races)-1].Run }
 
-// Keep returns the answer in the form in which the run stores it.
+// Keep returns t in the form in which the run of the last race stores it.
 func (t Tuning) Keep() (*result.Answer, error) {
 	k := kept{Finding: t.Finding, Driver: t.Driver, Spelled: t.Spelled}
 	for _, s := range t.Steps {

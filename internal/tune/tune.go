@@ -44,8 +44,8 @@ type Search struct {
 	// first in the run, then the cases of the second, and so on.
 	Measure func(context.Context, Plan) (*stats.Analysis, error)
 
-	// Needs may be nil. Otherwise it is called after the time of a trial has been measured, if there are
-	// values to try.
+	// Needs, if not nil, is called with the time that a complete search needs, as soon as the time
+	// of a trial has been measured. It is not called if there are no values to try.
 	Needs func(Need)
 
 	Now func() time.Time
@@ -60,10 +60,10 @@ type Search struct {
 	space    []Setting
 	tried    map[string]bool         // values that some candidate has had so far, as name=value
 	alone    map[string]*Tried       // the first result of each value, by name=value
-	best     map[int]driver.Settings // for each loss, the best of the candidates that risk no greater loss
+	best     map[int]driver.Settings // for each loss that may be risked, the best of the candidates that risk no greater loss
 }
 
-// Plan is a race to be measured.
+// Plan describes a race (a comparison of candidates) that is to be measured.
 type Plan struct {
 	What     string
 	Confirms bool // true if the race confirms steps; the search then does not use the race to choose candidates
@@ -104,11 +104,11 @@ func (e *BaseError) Error() string {
 // long trials take.
 const probeRounds = 3
 
-// mostNeighborRaces is the greatest number of races among neighbors. If a race finds no better
-// candidate, it is the last one.
+// mostNeighborRaces is the greatest number of races among neighbors (candidates that differ from
+// the best ones in one setting). If a race finds no better candidate, no further race follows.
 const mostNeighborRaces = 4
 
-// Run searches for settings. If it fails, it returns the findings so far with the error.
+// Run searches for settings. If the search fails, Run returns the findings so far with the error.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.found = &Finding{Most: s.Most, Margin: s.Margin, Phase: s.Phase}
 	s.tried, s.alone, s.best = map[string]bool{}, map[string]*Tried{}, map[int]driver.Settings{}

@@ -239,8 +239,9 @@ func (o off) String() string {
 }
 
 // found runs searches on hills. The parameter "noise" is the standard deviation of a trial's time,
-// as a fraction of the time. The function returns how far the choices are from the best ones, for
-// each loss, and how many steps are wrongly called worth setting.
+// as a fraction of the time. The result "levels" says, for each loss that may be risked, how far
+// the choices are from the best ones. The result "wrong" is how many steps are wrongly called worth
+// setting.
 func found(t *testing.T, noise float64) (levels map[int]off, wrong int) {
 	t.Helper()
 	levels = map[int]off{}
@@ -284,8 +285,9 @@ func found(t *testing.T, noise float64) (levels map[int]off, wrong int) {
 	return levels, wrong
 }
 
-// TestFindsTheBest checks that for each loss, the choice is within 10 % of the best combination,
-// that no choice loses more than allowed, and that hardly any step is wrongly called worth setting.
+// TestFindsTheBest checks, for each loss that may be risked, that the choice is within 10 % of the
+// best combination and loses no more than allowed. Hardly any step may be wrongly called worth
+// setting.
 func TestFindsTheBest(t *testing.T) {
 	levels, wrong := found(t, 0.03)
 	for level, o := range levels {

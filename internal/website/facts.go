@@ -68,7 +68,7 @@ type JSONOlder struct {
 	Significant bool          `json:"significant"`
 }
 
-// source says which run it was, when, and on which machine.
+// source says which run the facts are from, when the run was measured, and on which machine.
 func (f *JSONRun) source() string {
 	m := f.Machine
 	m.Hostname, m.CPU = short(m.Hostname), short(m.CPU)
@@ -128,7 +128,8 @@ func (f *JSONRun) trend(x *JSONFigure, name string) trends.Trend {
 	return t
 }
 
-// olderIn compares a cell with the cells of older releases of its driver, the oldest first.
+// olderIn compares row i of a table with the rows of older releases of the same driver, the oldest
+// first.
 func olderIn(t *stats.Table, i int) (list []JSONOlder) {
 	c := t.Cells[i]
 	for j, x := range t.Cells {

@@ -123,7 +123,8 @@ func (c *cell) best() []*JSONFigure {
 	return slices.DeleteFunc(slices.Clone(c.figures), func(x *JSONFigure) bool { return x.ToFastest != nil })
 }
 
-// fastestTable says for each cell which drivers are fastest, as the pages of the runs do.
+// fastestTable says for each cell which drivers are fastest, in the same way as the pages of the
+// runs.
 func fastestTable(cells []*cell, drivers []*history) document.Document {
 	g := document.Grid{Stacks: true}
 	text := func(title string, of func(c *cell) string) {

@@ -73,8 +73,8 @@ func openFiles(dir string) (*files, error) {
 
 func (f *files) close() { f.root.Close() }
 
-// begin reads the manifest. In an empty directory it writes a manifest, so that a later call can
-// continue if this call is killed.
+// begin reads the manifest, the file that says what the site's pages were made from. In an empty
+// directory it writes a manifest, so that a later call can continue if this call is killed.
 func (f *files) begin() error {
 	data, err := f.read(manifestName)
 	if errors.Is(err, fs.ErrNotExist) {

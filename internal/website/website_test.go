@@ -92,7 +92,7 @@ func TestReleases(t *testing.T) {
 	s := stored(t,
 		measured(1, [2]string{"mattn", "v1.9.0"}, [2]string{"native", ""}),
 		measured(2, [2]string{"mattn@v1.9.0", "v1.9.0"}, [2]string{"mattn@v1.10.0", "v1.10.0"}),
-		measured(3, [2]string{"mattn", "v1.10.0"}), // does not compare anything
+		measured(3, [2]string{"mattn", "v1.10.0"}), // this run does not compare anything
 		unmeasured(4, [2]string{"mattn", "v1.10.0"}))
 	write(t, s, dir)
 	if index := text(t, dir, "index.html"); !strings.Contains(index, "The answer of run 3 · 2026-11-03 03:00 UTC · m · sqlite3perf test. The site has 4 runs of 2 drivers.") {
@@ -119,7 +119,7 @@ func TestReleases(t *testing.T) {
 // newest run that compared several drivers there. It must also say which release changed the time.
 func TestFastest(t *testing.T) {
 	dir := t.TempDir()
-	compared := measured(4, [2]string{"modernc", "v1.0.0"}, [2]string{"mattn", "v1.10.0"}) // ranks only two sides
+	compared := measured(4, [2]string{"modernc", "v1.0.0"}, [2]string{"mattn", "v1.10.0"}) // this run only compares two sides
 	compared.Compares = &result.Compares{Factor: result.FactorDriver, First: "modernc", Second: "mattn"}
 	s := stored(t,
 		measured(1, [2]string{"modernc", "v1.0.0"}, [2]string{"mattn", "v1.9.0"}),
@@ -140,7 +140,7 @@ func TestFastest(t *testing.T) {
 }
 
 // TestTied checks that the index names all drivers that are tied with the fastest, as the page of the run
-// does, that it marks drivers with a harmful defect, with one legend, and that it shortens versions.
+// does. It must mark drivers with a harmful defect, explain the mark once, and shorten versions.
 func TestTied(t *testing.T) {
 	dir := t.TempDir()
 	r := measured(1, [2]string{"bvinc", "v0.6.1"}, [2]string{"crawshaw", "v0.3.2"}, [2]string{"eatonphil", "v0.10.0"}, [2]string{"mattn", "v1.14.53"},

@@ -58,7 +58,8 @@ func (l *resolver) weights(c *columnInfo, n *yaml.Node, example string, value fu
 	}
 }
 
-// bounds reads [least, greatest]. If the parameter "single" is true, one number may be given for both.
+// bounds reads [least, greatest]. If the parameter "single" is true, one number may be given as
+// both bounds.
 func (l *resolver) bounds(n *yaml.Node, what, example string, least int64, single bool) (low, high int64) {
 	if single && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		low, _ = l.number(n, what, least)
@@ -121,8 +122,8 @@ func (l *resolver) skew(n *yaml.Node, missing float64) float64 {
 	return x
 }
 
-// permille reads a percentage, such as 5% or 0.1%, and returns it in thousandths. It returns 0 for
-// a nil node.
+// permille reads a percentage, such as 5% or 0.1%, and returns it in thousandths: 50 for 5%. It
+// returns 0 for a nil node.
 func (l *resolver) permille(n *yaml.Node) int64 {
 	if n == nil {
 		return 0

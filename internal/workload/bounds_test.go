@@ -19,8 +19,9 @@ func each(bytes int, format string) string {
 	return b.String()
 }
 
-// large returns texts of files, by name. Each file has very many elements of one kind, or a very long
-// element. The second text is the problem that must be reported, or "" if the file is valid.
+// large returns two texts for each name. The first text is a file with very many elements of one
+// kind, or with a very long element. The second text is the problem that must be reported, or "" if
+// the file is valid.
 func large() map[string][2]string {
 	const size = 1 << 19
 	const phases = "\nphases: [{name: p, script: ANALYZE}]\n"
@@ -70,8 +71,8 @@ func nested(n int) string {
 	return b.String()
 }
 
-// TestLargeFiles checks that each of these large files has the expected problem, that the message
-// of each problem is short, and that no file has many more than 100 problems.
+// TestLargeFiles checks that each file of the function "large" has the expected problem, that the
+// message of each problem is short, and that no file has many more than 100 problems.
 func TestLargeFiles(t *testing.T) {
 	for name, c := range large() {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,7 @@ type columnInfo struct {
 	at       *yaml.Node    // the node that Generator.At was read from
 	sources  []*columnInfo // the columns of Generator.Of; nil if one of them is broken
 	state    checkState
-	broken   bool  // a problem has been reported, so the type may be wrong
+	broken   bool  // a problem with the column has been reported, so Type may be wrong
 	made     int   // number of values that are generated to make one value, including the value itself
 	bytes    int64 // greatest length of a value, in bytes
 }

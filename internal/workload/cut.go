@@ -26,7 +26,7 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	}
 	c := cutting{from: r, to: &plan.Replay{Clients: r.Clients, Speed: r.Speed, PatienceMS: r.PatienceMS},
 		statements: map[int]int{}, operations: map[int]int{}, connections: map[int]int{}}
-	at := make([]int, all.Len()) // new index of each event that is kept
+	at := make([]int, all.Len()) // new index of each event that the shortened replay keeps
 	executions := make([]int, len(r.Statements))
 	ev := &c.to.Events
 	for i := range keep {
@@ -72,8 +72,8 @@ type cutting struct {
 	statements, operations, connections map[int]int
 }
 
-// number returns the new number that replaces an old one. If the old number has none yet, it
-// assigns the next free number.
+// number returns the new number of a statement, operation or connection with the given old number.
+// If it has no new number yet, it gets the next free one.
 func number(of map[int]int, old int) int {
 	n, known := of[old]
 	if !known {

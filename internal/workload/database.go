@@ -33,9 +33,10 @@ func (w *Workload) DatabasePath() string {
 // if the workload has no database.
 func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 
-// Begin gives the workload a copy of its database. For each data set that has a query, it runs the query on
-// the copy and reads the rows. It also finds the features that the database's schema needs. Before Begin,
-// each data set with a query has one row with placeholder values. The error is a [Problems].
+// Begin gives the workload a copy of its database. For each data set that has a query, it runs the
+// query on the copy and reads the rows. It also finds the features of SQLite that the database's
+// schema needs. Before Begin, each data set with a query has one row with placeholder values. The
+// error is a [Problems].
 func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	type result struct {
 		lists [][]json.RawMessage

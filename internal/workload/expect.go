@@ -29,7 +29,8 @@ func (l *resolver) expected(n *yaml.Node, p *plan.Phase, kind string) {
 	}
 }
 
-// count turns on the setting [result.CountSyncs] if the figure is counted only with this setting.
+// count turns on the setting [result.CountSyncs] if the parameter "figure" names a figure that is
+// counted only with this setting.
 func (l *resolver) count(n *yaml.Node, figure string) {
 	if !result.IsAsked(figure) {
 		return

@@ -215,7 +215,7 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// TestSeeds checks that a different seed, column or set gives different values.
+// TestSeeds checks that a different seed, column or data set gives different values.
 func TestSeeds(t *testing.T) {
 	const rows = "  a: {count: 1000, columns: {x: {int: [0, 1000000]}, y: {int: [0, 1000000]}}}\n" +
 		"  b: {count: 1000, columns: {x: {int: [0, 1000000]}}}\n"
@@ -410,8 +410,9 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestRefill fills one batch with rows of several sets in turn. Although each call of Fill reuses
-// the memory of the batch, the values must be right. A repeated call must allocate no memory.
+// TestRefill fills one batch with rows of several data sets in turn. Although each call of Fill
+// reuses the memory of the batch, the values must be right. A repeated call must allocate no
+// memory.
 func TestRefill(t *testing.T) {
 	const rows = `
   long: {count: 10, columns: {a: {text: 1000}, b: {blob: 2000}}}
@@ -469,7 +470,8 @@ func TestRowsFitting(t *testing.T) {
 	}
 }
 
-// TestBadPlans checks plans that the loader never makes but that another lab might send.
+// TestBadPlans checks plans that the loader never makes, but that another program might send to a
+// worker.
 func TestBadPlans(t *testing.T) {
 	pl := func(typ driver.Type, g plan.Generator) *plan.Plan {
 		return &plan.Plan{DataSets: []plan.DataSet{{Name: "t", Count: 1, Total: 1, Columns: []plan.Column{{Name: "c", Type: typ, Generator: g}}}}}

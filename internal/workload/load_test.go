@@ -440,7 +440,7 @@ func TestUnset(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		w := load(t, name)
 		want := driver.Settings{}
-		if name == "ledger" { // it sets neither, because sqlite3perf crash also explores the defaults of drivers
+		if name == "ledger" { // it sets neither journal_mode nor synchronous, because sqlite3perf crash also explores the defaults of drivers
 			want = driver.Settings{"journal_mode": "wal", "synchronous": "normal"}
 		}
 		if diff := cmp.Diff(want, w.Unset(w.Settings)); diff != "" {

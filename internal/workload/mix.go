@@ -235,7 +235,8 @@ func (l *resolver) ifEmpty(f *fields, c *plan.MixCall, transaction bool) {
 	c.IfEmpty = word
 }
 
-// results reads which errors count as results of an operation. It returns nil for a nil node.
+// results reads the result codes of the errors that do not count as failures of an operation. It
+// returns nil for a nil node.
 func (l *resolver) results(n *yaml.Node) []int {
 	if n == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// phase reads one phase.
+// phase reads one phase of the workload file.
 func (l *resolver) phase(n *yaml.Node) {
 	f, ok := l.mapping(n, "a phase", "{name: insert, insert: users}")
 	if !ok {

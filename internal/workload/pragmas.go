@@ -64,9 +64,9 @@ func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	return s, true
 }
 
-// undeclared adds warnings about the SQL that was read last: one for each setting to which the SQL gives
-// a value that the workload neither requests nor declares. A run refuses such a change. The changes are
-// in l.pragmas.
+// undeclared adds a warning for each setting to which the SQL that was read last (see l.pragmas)
+// gives a value that the workload neither requests nor declares. A run refuses such a change of a
+// setting.
 func (l *resolver) undeclared(n *yaml.Node, kind string) {
 	last := map[string]string{}
 	for _, s := range l.pragmas {
@@ -89,8 +89,8 @@ func (l *resolver) undeclared(n *yaml.Node, kind string) {
 	}
 }
 
-// steady reports a problem if a timed phase gives two values to a setting. The first value is
-// in force for part of the phase, but only the last one is read back.
+// steady reports a problem if a timed phase gives two values to a setting. The first value is in
+// force for part of the phase, but a worker reads back only the last value.
 func (l *resolver) steady(n *yaml.Node) {
 	first := map[string]string{}
 	for _, s := range l.pragmas {

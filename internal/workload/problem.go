@@ -47,7 +47,7 @@ type reader struct {
 	problems Problems
 	seen     map[Problem]bool // the problems listed so far, without the texts of the field "note"
 	more     *Problem         // the first problem after maxProblems others; it is not listed
-	visited  int              // number of visited nodes; a node counts again each time an alias or a case leads to it
+	visited  int              // number of visited nodes; a node counts again each time an alias leads to it, and for each case (combination of parameter values)
 	found    int              // number of problems noted; the same problem counts each time it is noted
 	note     string           // text that is appended to the message of each new problem
 	outside  bool             // value of Problem.Outside in problems noted from now on
@@ -123,8 +123,9 @@ func shortened(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// maxVisits limits how many nodes of a file are visited. A node counts again each time an alias or a case
-// leads to it. Files written for people have fewer nodes.
+// maxVisits limits how many nodes of a file are visited. A node counts again each time an alias
+// leads to it, and for each case (combination of parameter values). Files written for people have
+// fewer nodes.
 const maxVisits = 5_000_000
 
 // visit counts n and its children as visited nodes. It reports whether all visits together are at most

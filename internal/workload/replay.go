@@ -49,7 +49,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 		l.errorf(n, "replay: %s", rec.problem)
 		return r
 	}
-	mode, _ := l.oneOf(f.get("statement"), "statement", "prepared", "ad hoc") // "" means as recorded
+	mode, _ := l.oneOf(f.get("statement"), "statement", "prepared", "ad hoc") // "" means: prepared or ad hoc, as in the application
 	speed := l.speed(f.get("speed"), rec, name)
 	made, err := l.w.resolveRecording(rec)
 	if err != nil {
@@ -179,12 +179,12 @@ type replayer struct {
 	w        *Workload
 	rec      *recording
 	shapes   map[*record.Statement]*shape
-	variants map[string]int // index of a statement in the plan, by its key
+	variants map[string]int // index of each statement of the plan, by the key that [replayer.variant] was given
 	units    map[int64]int  // number of a transaction in the plan, by the number in the recording
 	begun    []unit         // when each transaction of the plan read and wrote
 	lanes    map[int64]int  // connection in the plan, by the recorded connection
 	names    []string       // name of the operation of each statement in the plan
-	bytes    int            // size of the SQL and the values
+	bytes    int            // size in bytes of the SQL and the values in the plan
 	leftOut  map[string]int // how many events are left out, by reason
 	replayed                // the parts of the result that are complete so far
 }
@@ -233,7 +233,7 @@ func (r *replayer) event(e *record.Event) error {
 			r.foreignKeys = "on"
 		}
 		ev.Failed = append(ev.Failed, ev.Len())
-		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // SQLite's codes are never negative
+		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // a negative code is not a code of SQLite, so it is replaced by 0 (unknown)
 	} else if e.Do == record.Run {
 		s := r.shape(e.Statement)
 		r.features = append(r.features, s.features...)
@@ -270,8 +270,8 @@ func (r *replayer) affected(e *record.Event, st *plan.Replayed) int64 {
 	return e.Affected
 }
 
-// leave counts an event that is left out. It returns the results that [replayer.statement] must
-// return for it.
+// leave counts an event that is left out of the plan. It returns the results that
+// [replayer.statement] must return for this event.
 func (r *replayer) leave(why string) (int, bool, error) {
 	r.leftOut[why]++
 	return 0, false, nil

@@ -40,7 +40,8 @@ func (l *resolver) warnf(n *yaml.Node, format string, args ...any) {
 	l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...)})
 }
 
-// resolve reads the file. It adds mistakes to the reader's problems.
+// resolve reads the workload file into l.plan. It adds mistakes in the file to the reader's
+// problems.
 func (l *resolver) resolve() {
 	f := l.w.root
 	if n := f.get("settings"); n != nil {

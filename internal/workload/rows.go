@@ -17,7 +17,7 @@ type setInfo struct {
 	columns map[string]*columnInfo
 	order   []*columnInfo
 	depth   int  // number of data sets that this one is nested in; -1 until known
-	broken  bool // a problem with the number of rows has been reported
+	broken  bool // a problem with the data set's number of rows has been reported
 }
 
 // readRows reads the data sets and adds them to the plan, parents first.

@@ -86,8 +86,8 @@ func Reads(sql string) bool {
 	return first.Text != ""
 }
 
-// OnlyReads reports whether every timed phase of a plan is a query, a mix or a replay that only
-// reads, as far as its SQL shows that.
+// OnlyReads reports whether no timed phase of a plan writes, judging by its SQL. It returns false
+// if a timed phase is not a query, a mix or a replay.
 func OnlyReads(p *plan.Plan) bool {
 	writes := func(sql string) bool { return !Reads(sql) }
 	return !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {

@@ -59,7 +59,7 @@ type Workload struct {
 	root   *fields
 
 	files   bool                  // SQL may reach files other than its own database
-	scripts map[*yaml.Node]script // SQL that has been read
+	scripts map[*yaml.Node]script // SQL that has been read, by its node in the file
 
 	includes []result.TextFile // the .sql files read so far
 
@@ -187,7 +187,7 @@ func (w *Workload) resolveAll(r *reader) {
 	}
 }
 
-// header reads the parts that do not depend on the parameters.
+// header reads the parts of a workload file that do not depend on the values of its parameters.
 func (w *Workload) header(r *reader, n *yaml.Node) {
 	f, ok := r.object(n, "a workload", "name: mine", keys["workload"])
 	if !ok {
@@ -218,7 +218,7 @@ func (w *Workload) header(r *reader, n *yaml.Node) {
 	}
 }
 
-// needs reads the features that a workload needs.
+// needs reads the features of SQLite that a workload needs.
 func needs(r *reader, n *yaml.Node) []string {
 	var list []string
 	for _, n := range r.list(n) {

@@ -49,13 +49,13 @@ import (
 
 // Library is one library with its two sides: the driver, and the hand-written loops.
 type Library struct {
-	Driver driver.Driver                              // the side that the engine runs
+	Driver driver.Driver                              // the driver to compare with the hand-written loops
 	Open   func(path string) (byhand.Database, error) // opens a [byhand.KeyDatabase]; Open is nil if there are no hand-written loops
 	Slow   bool                                       // set if the library is so slow that the benchmark does only a tenth of the work
 }
 
-// settings are the settings of both sides. txlock is not among them: both sides begin a transaction
-// as the library does by default.
+// settings are the settings of the driver and of the hand-written loops. The setting txlock is not
+// among them, so both begin a transaction as the library does by default.
 var settings = driver.Settings{
 	"locking_mode": "exclusive", "journal_mode": "memory", "synchronous": "off", "cache_size": "-65536",
 	"pool_size": "1",
@@ -79,7 +79,7 @@ const (
 
 var timed = []string{insertPhase, queryPhase, mixPhase, txPhase}
 
-// operations returns how many rows or operations a timed phase has.
+// operations returns how many rows the phase "insert" or "query" has, or how many operations a mix has.
 func (n size) operations(phase string) int64 {
 	switch phase {
 	case mixPhase:
@@ -90,7 +90,7 @@ func (n size) operations(phase string) int64 {
 	return n.users
 }
 
-// work returns the plan of both sides for work of size n.
+// work returns a plan of size n, for the driver and for the hand-written loops.
 func work(n size) *plan.Plan {
 	return &plan.Plan{
 		Schema: schema,
@@ -158,8 +158,8 @@ func run(ctx context.Context, d driver.Driver, p *plan.Plan, path string, brief 
 	return s, nil
 }
 
-// agree returns an error if the two sides have read different rows or left different users in
-// the database.
+// agree returns an error if the driver and the hand-written loops have read different rows, or have
+// left different users in the database.
 func agree(engine, hand side) error {
 	for _, phase := range append(slices.Clone(timed), leftPhase) {
 		e, h := engine[phase], hand[phase]

@@ -43,10 +43,10 @@ func Test(t *testing.T, l Library) {
 
 // Benchmark measures pairs: the same work with the driver and with hand-written loops. For the
 // phases insert and query it reports the median of the pairs' ratios of wall time. For a mix it
-// reports the median of the wall time that the driver takes longer per operation. Each median has
-// its 95 % interval. The log also has CPU time, which is steadier if other processes use the CPU
-// too. With -record, it writes all figures to [driver.AddedCostFile] in the working directory,
-// which is the directory of the driver.
+// reports the median of the wall time per operation that the driver takes in addition to the loops.
+// Each median has its 95 % interval. The log also has CPU time, which is steadier if other processes
+// use the CPU too. With -record, it writes all figures to [driver.AddedCostFile] in the working
+// directory, which is the directory of the driver.
 func Benchmark(b *testing.B, l Library) {
 	n := size{users: 50_000, reads: 50_000, transactions: 20_000}
 	if l.Slow {
@@ -69,7 +69,7 @@ func Benchmark(b *testing.B, l Library) {
 		}
 		engine, hand = append(engine, e), append(hand, h)
 	}
-	b.ReportMetric(0, "ns/op") // without this call, the benchmark would report the time of a pair, which is not a useful figure
+	b.ReportMetric(0, "ns/op") // without this call, the benchmark would report the time of a pair of runs, which is not a useful figure
 	phases := compareAll(n, engine, hand)
 	var table strings.Builder
 	fmt.Fprintf(&table, "%d pairs; per row or operation: median [95 %% interval]\n", len(hand))
@@ -133,8 +133,8 @@ func machine() string {
 	return words
 }
 
-// allocations returns the numbers of allocations of both sides, per row or operation. One pair
-// is enough, because noise does not affect them.
+// allocations returns how many allocations the driver and the hand-written loops make per row or
+// operation. It needs only one run of each, because noise does not affect these numbers.
 func allocations(phase string, n size, engine, hand side) string {
 	ops := float64(n.operations(phase))
 	return fmt.Sprintf("%.2f, by hand %.2f", float64(engine[phase].Allocs)/ops, float64(hand[phase].Allocs)/ops)

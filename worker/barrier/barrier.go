@@ -3,14 +3,14 @@ package barrier
 
 import "sync"
 
-// Barrier lets several goroutines wait for each other. When all of them wait, one of them calls a
-// function, and then all continue.
+// Barrier lets several goroutines wait for each other. When all of them wait, one of them calls the
+// function that was passed to [New], and then all continue.
 type Barrier struct {
 	between func() error
 
 	mu      sync.Mutex
 	resumed *sync.Cond
-	running int // number of goroutines that have not left
+	running int // number of goroutines that have not called Leave
 	waiting int
 	pauses  int
 	err     error
@@ -24,8 +24,8 @@ func New(n int, between func() error) *Barrier {
 	return b
 }
 
-// Wait waits until all goroutines that have not left have called it, and the function "between" has
-// returned. It returns the first error that "between" has returned so far.
+// Wait waits until every goroutine that has not called Leave has called Wait, and the function
+// "between" has returned. It returns the first error that "between" has returned so far.
 func (b *Barrier) Wait() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

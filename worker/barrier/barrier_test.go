@@ -41,7 +41,8 @@ func TestBarrier(t *testing.T) {
 	}
 }
 
-// TestError checks that after an error, every call of Wait returns it.
+// TestError checks that after the function of a barrier has returned an error, every call of Wait
+// returns this error.
 func TestError(t *testing.T) {
 	first := errors.New("first")
 	errs := []error{nil, first, errors.New("second")}

@@ -6,9 +6,9 @@
 //
 //	sqlite3perf compare bin/mattn-by-hand mattn --workloads simple,complex --scale quick
 //
-// The program is in the directory byhand of the driver's module. It has the loops, and runs the
-// stopwatch around them. Package worker does everything outside the timed part. Package addedcost
-// compares such loops with the library's driver in one process.
+// The program is in the directory byhand of the driver's module. It has loops that call the
+// library, and times them with a stopwatch. Package worker does everything that is not timed. Package
+// addedcost compares such loops with the library's driver in one process.
 package byhand
 
 import (

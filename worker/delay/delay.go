@@ -43,7 +43,7 @@ type Proxy struct {
 	held    int64           // bytes that have been read but not delivered
 	passed  int64
 
-	closed  context.Context // ended by Close
+	closed  context.Context // ends when Close is called
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
@@ -194,7 +194,7 @@ func (p *Proxy) accept() {
 	for {
 		c, err := p.listener.Accept()
 		if err != nil {
-			// The proxy is closed, or there is an error such as too many open files.
+			// Accept fails if the proxy is closed, and after an error such as too many open files.
 			later, _ := p.clock.Until(p.clock.Now().Add(10 * time.Millisecond))
 			select {
 			case <-p.closed.Done():
@@ -211,7 +211,7 @@ func (p *Proxy) accept() {
 // connections fails.
 func (p *Proxy) forward(client net.Conn) {
 	who := &dialer{from: p.config.From, addr: client.RemoteAddr()}
-	// While the connection is cut, the target must not see the client.
+	// While the client's connection is cut, the target must not be dialed.
 	if p.open(who, p.closed.Done()) != nil {
 		client.Close()
 		return
@@ -288,7 +288,7 @@ func (p *Proxy) fill(q *queue, from io.Reader) error {
 // last chunk it closes the destination for writing.
 func (p *Proxy) deliver(who *dialer, q *queue, to net.Conn, gone <-chan struct{}) error {
 	for {
-		c := q.take() // this returns even if the connections are closed, because fill then puts a last chunk
+		c := q.take() // take returns even if the connections are closed, because the method "fill" then adds a last chunk to the queue
 		err := p.wait(c.due, gone)
 		if err == nil {
 			err = p.open(who, gone)

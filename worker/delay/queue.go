@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// chunk has the bytes of one read. The last chunk of a direction has no bytes.
+// chunk has the bytes of one read from a connection. A chunk without bytes marks the end of the data.
 type chunk struct {
 	bytes []byte
 	due   time.Time
@@ -57,7 +57,7 @@ func (q *queue) take() chunk {
 	return c
 }
 
-// close makes running and later calls of put return false.
+// close closes the queue: calls of put that are waiting, and all later calls, return false.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

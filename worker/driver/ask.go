@@ -22,8 +22,8 @@ type Question struct {
 	SQL  string
 	Args []any // each is nil, an int64, float64, string, []byte, bool or time.Time
 
-	// Rows is set to run the statement as a query. Libraries may have one call for queries, and
-	// another call for all other statements. Only the other call returns the number of rows
+	// Rows is set to run the statement as a query. Libraries may have one call for queries, and a
+	// second call for all other statements. Only the second call returns the number of rows
 	// affected.
 	Rows bool
 

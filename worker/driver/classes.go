@@ -154,8 +154,9 @@ func (c *TypeCheck) mismatch(first int, row Row) *TypeError {
 	return nil
 }
 
-// find looks for the first row of the result with a mismatch, and overwrites *e with that
-// mismatch and the number of the row. If find fails, *e is unchanged, with Row 0.
+// find runs a query to find the first row of the result in which a value has a wrong type. It
+// overwrites *e with the error for this value, including the number of the row. If find fails, it
+// leaves *e unchanged, with Row 0.
 func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b *Batch, r int) {
 	s, err := c.runner.Prepare(ctx, c.classes(first, min(first+typePartColumns, len(c.st.Columns)), ""))
 	if err != nil {

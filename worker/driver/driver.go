@@ -2,7 +2,7 @@
 //
 // An adapter implements [Driver], [DB], [Conn], [Tx] and [Stmt] in the library's own way: with
 // its pool, its cache of statements, its calls that bind and step. Libraries that register with
-// database/sql share the adapter in package sqldriver. The package measures nothing and does
+// database/sql share the adapter in package sqldriver. Package driver measures nothing and does
 // not know workloads.
 package driver
 
@@ -150,7 +150,7 @@ type Leaver interface {
 }
 
 // Recoverer is a [Driver] whose databases are kept by separate processes. The files of these
-// processes are in the directory of the database's path.
+// processes are in the same directory as the database's path.
 type Recoverer interface {
 	Driver
 
@@ -273,7 +273,7 @@ type Statement struct {
 	// decoded by the type that it has in SQLite. That type is in the cell's field Type.
 	AnyColumns bool
 
-	// AdHoc passes the SQL text to the library at each execution, instead of preparing a
+	// AdHoc is set to pass the SQL text to the library at each execution, instead of preparing a
 	// statement once. The library then compiles the text or finds the statement in its cache, as
 	// it does by default.
 	AdHoc bool

@@ -69,7 +69,7 @@ func function(name, key, call, names string) Feature {
 }
 
 // compiled returns a feature of SQLite's C interface. In SQL, only a compile option shows whether
-// SQLite has it. If the option is not set, the probe fails with an integer overflow. The probe
+// SQLite has the feature. If the option is not set, the probe fails with an integer overflow. The probe
 // contains a random number because old versions of SQLite compute constant expressions even in
 // branches that are not taken.
 func compiled(name, key, option string) Feature {

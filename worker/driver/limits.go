@@ -19,7 +19,7 @@ type Limits struct {
 	proven map[string]bool
 }
 
-// NewLimits returns the limits that a driver declares, none of them proven.
+// NewLimits returns the limits that a driver declares. No check has proven any of them yet.
 func NewLimits(i Info) *Limits {
 	return &Limits{declared: i.Limits, proven: map[string]bool{}}
 }

@@ -50,8 +50,9 @@ func At(values []float64, confidence float64) (e Estimate, actual float64) {
 	return e, actual
 }
 
-// ranks returns the ranks, from 1, of the two order statistics of n values between which the
-// true median lies. Rank 0 means minus infinity, and rank n+1 plus infinity.
+// ranks returns two ranks among n sorted values, counted from 1. The true median lies between the
+// values with these ranks, with at least the given confidence. Rank 0 means minus infinity, and rank
+// n+1 plus infinity.
 func ranks(n int, confidence float64) (low, high int, actual float64) {
 	// p[k] is the probability that exactly k values are less than the median. It is also the
 	// probability that exactly n-k values are less than the median.

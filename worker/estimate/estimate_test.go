@@ -33,8 +33,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestAt checks that At returns the exact level, and that a narrower interval would have too
-// low a level.
+// TestAt checks that At returns the exact confidence level of the interval, and that the level of a
+// narrower interval would be too low.
 func TestAt(t *testing.T) {
 	for _, n := range []int{6, 7, 8, 30, 31, 100, 101, 1000, 5000} {
 		values := make([]float64, n)

@@ -61,7 +61,7 @@ func New(ctx context.Context, def *plan.HTTP, stmt driver.Stmt) *Handler {
 	return h
 }
 
-// Reset sets the counts to zero.
+// Reset sets the counts that [Handler.Counts] returns to zero.
 func (h *Handler) Reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,7 +100,7 @@ func newScratch(def *plan.HTTP) *scratch {
 	return s
 }
 
-// contentType is shared by all answers, to save an allocation for each.
+// contentType is shared by all HTTP responses, to save an allocation for each.
 var contentType = []string{"application/json"}
 
 var nothing = []byte("{}")

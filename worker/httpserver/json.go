@@ -36,8 +36,8 @@ func AppendRow(b []byte, names []string, types []driver.ColumnType, r driver.Row
 	return append(b, '}')
 }
 
-// appendText appends text as a JSON string. For texts without special characters it does not
-// need the encoder.
+// appendText appends text as a JSON string. It calls package json only for texts
+// with special characters.
 func appendText(b []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {

@@ -81,8 +81,8 @@ type asking struct {
 	transactions int // how many transactions have begun
 }
 
-// ask runs a statement and reports the answer. An error of the library is an answer, so ask
-// returns an error only if ctx ends.
+// ask runs a statement and reports the library's answer to the lab. An error of the library is also
+// an answer, so ask returns an error only if ctx ends.
 func (p *asking) ask(ctx context.Context, at protocol.Answer, q driver.Question) (*protocol.Answer, error) {
 	a, err := p.answer(ctx, at, q)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *asking) ask(ctx context.Context, at protocol.Answer, q driver.Question)
 	return a, nil
 }
 
-// answer runs a statement like [asking.ask], but does not report the answer.
+// answer runs a statement like [asking.ask]. It returns the library's answer instead of reporting it.
 func (p *asking) answer(ctx context.Context, a protocol.Answer, q driver.Question) (*protocol.Answer, error) {
 	a.SQL = strings.TrimSpace(q.SQL)
 	for _, v := range q.Args {
@@ -192,7 +192,7 @@ func writeSized(h hash.Hash, s string) {
 	h.Write([]byte(s))
 }
 
-// script runs each statement of a script and reports the statement's answer.
+// script runs each statement of a script, and reports the library's answer to each statement.
 func (p *asking) script(ctx context.Context, at protocol.Answer, sql string) error {
 	for statement := range driver.Statements(sql) {
 		q := driver.Question{SQL: statement, Rows: driver.ReturnsRows(statement)}
@@ -285,7 +285,7 @@ func question(c *plan.Call, b *driver.Batch, row int) driver.Question {
 	return driver.Question{SQL: c.SQL, Args: arguments(b, row, row+1), Rows: len(c.Columns) > 0, Columns: c.Columns}
 }
 
-// arguments returns the values of the rows lo ≤ r < hi. It copies texts, because the next fill
+// arguments returns the values of the rows lo ≤ r < hi of b. It copies texts, because the next fill
 // of the batch overwrites their memory.
 func arguments(b *driver.Batch, lo, hi int) []any {
 	args := b.Append(nil, lo, hi)
@@ -357,8 +357,8 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 		if err := tx.Commit(ctx); err == nil {
 			return nil
 		}
-		// The error of a failed commit is not returned. Later answers show it, because they lack the
-		// rows of the transaction.
+		// The error of a failed commit is not returned. Later answers show that the commit failed,
+		// because they lack the rows of the transaction.
 	}
 	return tx.Rollback(ctx)
 }

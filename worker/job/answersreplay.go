@@ -148,8 +148,8 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 		if commit && ended.Commit(ctx) == nil {
 			return nil
 		}
-		// The error of a failed commit is not returned. Later answers show it, because they lack the
-		// rows of the transaction.
+		// The error of a failed commit is not returned. Later answers show that the commit failed,
+		// because they lack the rows of the transaction.
 		_ = ended.Rollback(context.WithoutCancel(ctx))
 		return ctx.Err()
 	}

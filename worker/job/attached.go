@@ -10,15 +10,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Attach attaches the second database to a connection. Its file is [protocol.AttachedName], in the
-// directory of the database at path.
+// Attach attaches a second database to a connection. The file of the second database is
+// [protocol.AttachedName], in the directory of the database at path.
 func Attach(ctx context.Context, r driver.Runner, path string) error {
 	file := filepath.Join(filepath.Dir(path), protocol.AttachedName)
 	return r.Script(ctx, "ATTACH '"+strings.ReplaceAll(file, "'", "''")+"' AS "+protocol.AttachedSchema)
 }
 
-// attach attaches the second database to the job's connection, and gives it the journal mode and the
-// synchronous setting of the first database. It does nothing if the second database is already attached.
+// attach attaches a second database (see [Attach]) to the job's connection, and gives it the journal
+// mode and the synchronous setting of the first database. It does nothing if the second database is
+// already attached, or if the job needs none.
 func (k *committing) attach(ctx context.Context) error {
 	if len(k.Attach) == 0 {
 		return nil

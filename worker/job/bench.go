@@ -48,7 +48,7 @@ const (
 	rangesEach = 32
 )
 
-// reading is one pass over the table.
+// reading is one pass over the table that a job of the kind "bench" verifies.
 type reading struct {
 	bench
 	db    driver.DB
@@ -57,7 +57,7 @@ type reading struct {
 	begin time.Time
 
 	ranges []span
-	next   atomic.Int64 // index of the next range
+	next   atomic.Int64 // index of the next range of rowids that a reader takes
 	rows   atomic.Int64 // approximately how many rows have been read
 	stop   atomic.Bool
 
@@ -140,7 +140,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 	if len(ends) < 2 {
 		return nil
 	}
-	// The arithmetic is unsigned, because the difference may exceed an int64.
+	// The arithmetic is unsigned, because the difference of two rowids may exceed an int64.
 	step := max((uint64(ends[1])-uint64(ends[0]))/uint64(n)+1, counted)
 	for low := ends[0]; ; low += int64(step) {
 		if uint64(ends[1])-uint64(low) < step {
@@ -300,16 +300,17 @@ func (r *reader) matches(row driver.Row) bool {
 	return string(r.digits[:]) == row[2].Text
 }
 
-// note counts a row that does not match, and records the details of the first such rows. The
-// parameter "at" is the index of the range, and n is the number of the row in the range, counted
-// from 0.
+// note counts a row in which the column "hash" does not have the hash of the column "rand", or in which
+// a column is NULL. It records the details of the first such rows. The parameter "at" is the index of
+// the range, and n is the number of the row in the range, counted from 0.
 func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	if r.mismatches++; r.mismatches <= listed {
 		r.first = append(r.first, located{protocol.Mismatch{Row: n, ID: id, Why: why(row)}, at})
 	}
 }
 
-// why says in which way a row does not match.
+// why returns what is wrong with a row: which column is NULL or malformed, or that "hash" does not have
+// the hash of "rand".
 func why(row driver.Row) string {
 	rand, hash := row[1].Text, row[2].Text
 	value, err := hex.DecodeString(rand)

@@ -89,7 +89,8 @@ func setNumber() *step {
 	}}}
 }
 
-// setUp creates the schema and carries out the first phases. It acknowledges transaction 0.
+// setUp creates the schema and runs the phases that come before the first transaction. Then it
+// acknowledges transaction 0, which stands for this work.
 func (k *committing) setUp(ctx context.Context) error {
 	if k.Plan.Schema != "" {
 		if err := k.conn.Script(ctx, k.Plan.Schema); err != nil {
@@ -113,9 +114,9 @@ func (k *committing) setUp(ctx context.Context) error {
 	if err := k.settle(ctx); err != nil {
 		return err
 	}
-	// The number is inserted last, so that a database in which the setup has not ended has no
-	// number. In WAL mode, the checkpoint writes the loaded rows to the database file. A server
-	// makes its own checkpoints, and its driver does not support this PRAGMA.
+	// The number of the last transaction is inserted at the end of the setup. So a database without
+	// this number is not completely set up. In WAL mode, the checkpoint writes the loaded rows to the
+	// database file. A server makes its own checkpoints, and its driver does not support this PRAGMA.
 	if err := k.conn.Script(ctx, "INSERT INTO "+protocol.CommitsTable+" VALUES (0)"); err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func (k *committing) awaitOthers(ctx context.Context) error {
 	}
 }
 
-// lookAgain is how long awaitOthers waits before it looks again.
+// lookAgain is how long awaitOthers waits before it looks for the other process's row again.
 const lookAgain = time.Millisecond
 
 // carryOut runs one of the phases that come before the first transaction. Rows are inserted in as
@@ -304,7 +305,8 @@ func (k *committing) say(n int) {
 	k.tell(protocol.Progress{Stage: protocol.StageCommit, Rows: int64(n)})
 }
 
-// attempt runs transaction n. If n is 0, the number in the database is not changed.
+// attempt runs transaction n. If n is 0, it does not change the number of the last transaction in
+// the database.
 func (k *committing) attempt(ctx context.Context, n int, u *unit) error {
 	tx, err := k.conn.Begin(ctx)
 	if err != nil {
@@ -315,7 +317,7 @@ func (k *committing) attempt(ctx context.Context, n int, u *unit) error {
 		if err := tx.Rollback(ctx); err != nil {
 			return err
 		}
-		return k.attempt(ctx, n, &unit{}) // a transaction that changes only the number
+		return k.attempt(ctx, n, &unit{}) // this transaction changes only the number of the last transaction
 	}
 	if err == nil && n > 0 {
 		_, err = k.execute(ctx, tx, k.number, &driver.Batch{Columns: []driver.Column{{Type: driver.Int, Ints: []int64{int64(n)}}}, PerExec: 1}, 1)
@@ -368,7 +370,8 @@ func (k *committing) statements(ctx context.Context, tx driver.Tx, u *unit) (und
 	return false, nil
 }
 
-// execute runs one statement, with the first n rows of b, and returns how many rows it has returned.
+// execute runs one statement, with the first n rows of b, and returns how many rows the statement
+// has returned.
 func (k *committing) execute(ctx context.Context, tx driver.Tx, s *step, b *driver.Batch, n int) (rows int64, err error) {
 	if s.stmt == nil {
 		st, err := k.conn.Prepare(ctx, s.Statement)

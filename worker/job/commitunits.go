@@ -29,10 +29,10 @@ type unit struct {
 // step is one statement of a transaction, with the rows of its parameters.
 type step struct {
 	*statement
-	fill    func(b *driver.Batch) error // nil: the statement has no parameters
+	fill    func(b *driver.Batch) error // generates the parameters; nil if the statement has none
 	rows    int
 	perExec int
-	ifEmpty string // as in [plan.MixCall]
+	ifEmpty string // says how the operation ends if the statement returns no rows; see [plan.MixCall]
 }
 
 // statement is a statement that is prepared when it is first needed.
@@ -103,7 +103,8 @@ func (w *work) set(name string) (*plan.DataSet, error) {
 	return nil, errorf(protocol.CodePlan, "no data set %q", name)
 }
 
-// insertions returns the first transactions of a phase that inserts rows.
+// insertions returns the transactions of a phase that inserts rows, but no more than are still needed
+// to have w.most transactions.
 func (w *work) insertions(in *plan.Insert) (list []unit, err error) {
 	var all unit
 	var sets []*plan.DataSet

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// group counts the operations of all readers, or of all writers. These clients are its members.
+// group counts the operations of its members. The members are either all readers or all writers.
 type group struct {
 	shards []*shard
 	total  tally

@@ -15,8 +15,8 @@ import (
 // Digest returns a hash of the rows of all tables, including tables of attached databases, but not
 // the tables whose names begin with [protocol.OwnPrefix]. SQLite itself writes each value as text,
 // so the hash does not depend on the types that a library returns. It also does not depend on the
-// version of SQLite or on the order of rows. Therefore Digest leaves out the internal tables of
-// full-text and R-tree indexes, and reads the indexes themselves.
+// order of rows or on the version of SQLite. The internal tables of full-text and R-tree indexes may
+// depend on the version, so Digest leaves them out and reads the indexes themselves.
 func Digest(ctx context.Context, r driver.Runner) (string, error) {
 	schemas, err := driver.Texts(ctx, r, "SELECT name FROM pragma_database_list WHERE name <> 'temp' ORDER BY seq")
 	if err != nil {

@@ -30,7 +30,7 @@ type harming struct {
 	window       window
 }
 
-// window has the observations since the cluster was last harmed.
+// window has the measurements of writes since the cluster was last harmed.
 type window struct {
 	begin     time.Time
 	silent    time.Duration // the longest time without an acknowledged write
@@ -311,11 +311,11 @@ func without(set, other map[int64]bool) (list []int64) {
 	return list
 }
 
-// settleTime is how long the rows must stay the same before they count as complete.
+// settleTime is how long repeated reads must return the same rows before these count as complete.
 const settleTime = 2 * time.Second
 
-// settled reads all rows repeatedly, with a level of consistency, until it finds no row that the
-// previous result lacks. This means that all queued writes are done. It returns the last result.
+// settled reads all rows repeatedly, with a level of consistency, until a result has no row
+// that the previous result lacks. Then all queued writes are done. It returns the last result.
 func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, error) {
 	var before map[int64]bool
 	return h.all(ctx, 0, level, func(rows map[int64]bool) bool {

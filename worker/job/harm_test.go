@@ -117,7 +117,7 @@ func (f *fakeCluster) harm(what string, member int, down bool) {
 }
 
 // Kill lets the cluster acknowledge ten more writes before the member is down. It does not wait for
-// them forever, because after the end of the load there are no more writes.
+// these writes forever, because there are none after the end of the load.
 func (f *fakeCluster) Kill(member int) error {
 	before := f.acknowledged()
 	for range 100 {
@@ -176,7 +176,7 @@ func TestHarm(t *testing.T) {
 	if want := []string{"kill a", "kill b", "cut c"}; !slices.Equal(kinds, want) {
 		t.Errorf("harms %q, want %q, the leader each time", kinds, want)
 	}
-	// After all harms, the job kills all members and starts them again.
+	// After all kills and cuts, the job kills all members and starts them again.
 	want := "kill restart kill restart isolate heal kill kill kill restart restart restart"
 	if words := strings.Join(f.harmed, " "); words != want {
 		t.Errorf("done: %s, want %s", words, want)

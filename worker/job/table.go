@@ -14,8 +14,8 @@ import (
 // created: "S3pb".
 const ApplicationID = 0x53337062
 
-// columnNames are the columns of the table, in the order of the program that sqlite3perf grew out
-// of (see package original).
+// columnNames are the columns of the table that the job "generate" creates, in the order of the program
+// that sqlite3perf grew out of (see package original).
 var columnNames = []string{"ID", "rand", "hash"}
 
 // schema returns the CREATE TABLE statement of the table, with the columns and types of the
@@ -73,7 +73,7 @@ func ready(ctx context.Context, r driver.Runner, table string) error {
 // docs/generated-values.md.
 const dataSet = "bench"
 
-// newGenerator returns a generator of the table's values from a seed.
+// newGenerator returns a generator that makes the values of the data set "bench" from a seed.
 func newGenerator(seed uint64) (*plan.Gen, error) {
 	const rows = 1<<63 - 1
 	return plan.NewGenerator(seed, &plan.Plan{DataSets: []plan.DataSet{{

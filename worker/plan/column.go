@@ -55,8 +55,8 @@ func newColumn(seed uint64, name string, typ driver.Type, gen *Generator) *colum
 	}
 }
 
-// link checks the generator and finds its sources. The map "siblings" has the columns of the same
-// set, or the parameters of the same statement.
+// link checks the generator and finds its sources, which are the columns whose values it
+// uses. The map "siblings" has the columns of the same set, or the parameters of the same statement.
 func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
 	switch c.linked {
 	case linked:
@@ -157,7 +157,7 @@ func (c *column) prepare() error {
 	return nil
 }
 
-// checkBounds checks Bounds, RealBounds and Weights.
+// checkBounds checks the fields Bounds, RealBounds and Weights of the column's generator.
 func (c *column) checkBounds() error {
 	gen := c.gen
 	if n := max(len(gen.Bounds), len(gen.RealBounds)); n == 1 && gen.Weights == nil || n > MaxValues {

@@ -29,7 +29,7 @@ type genSet struct {
 	bound   []*column // the columns whose values Fill makes
 }
 
-// NewGenerator checks the generators of a plan and prepares them.
+// NewGenerator returns a Gen for a plan. It returns an error if a generator of the plan is invalid.
 func NewGenerator(seed uint64, p *Plan) (*Gen, error) {
 	g := &Gen{seed: seed, sets: map[string]*genSet{}}
 	for i := range p.DataSets {
@@ -89,7 +89,7 @@ func (g *Gen) lookup(name string) (*genSet, *column, error) {
 }
 
 // rowsPer returns how many rows of s are nested in one row of the set "ancestor", or false if s is
-// not nested in it. If s is this set itself, rowsPer returns 1.
+// not nested in "ancestor". If s is "ancestor" itself, rowsPer returns 1.
 func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
 	n := int64(1)
 	for ; s != nil; s = s.parent {
@@ -291,7 +291,7 @@ func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 //
 // After an earlier call, dst.Data may be the field "arena" of a column. Columns share their arenas,
 // so fillBytes must not overwrite an arena. The capacity of an arena is its length; so if dst.Data
-// has spare capacity, it is a buffer of its own, and fillBytes reuses it.
+// has spare capacity, it is not an arena, and fillBytes reuses it.
 func (c *column) fillBytes(dst *driver.Column, at numbers, n int) error {
 	own := dst.Data[:0]
 	if cap(dst.Data) == len(dst.Data) {

@@ -119,7 +119,7 @@ type Generator struct {
 	Low  int64   `json:"low,omitempty" jsonschema:"signed"`                   // kind serial: first value; int, zipf, shuffle: least value; text, blob, hex: least bytes; words: least words; time: start in ms
 	High int64   `json:"high,omitempty" jsonschema:"signed"`                  // kind int, zipf, shuffle: greatest value; text, blob, hex: most bytes; words: most words; time: random within [Low, High) if High > Low
 	Step int64   `json:"step,omitempty" jsonschema:"signed"`                  // kind serial, time: added for each row; shuffle: difference of neighboring values
-	Skew float64 `json:"skew,omitempty" jsonschema:"minimum=0.01,maximum=20"` // kind zipf, pick, words: the exponent s > 0; pick, words: 0 is uniform
+	Skew float64 `json:"skew,omitempty" jsonschema:"minimum=0.01,maximum=20"` // kind zipf, pick, words: the exponent s of the Zipf distribution; pick, words: 0 makes all rows equally likely
 
 	// Every is the number of rows in which a serial grows by Step; 0 and 1 both mean one row.
 	Every int64 `json:"every,omitempty"`
@@ -135,9 +135,9 @@ type Generator struct {
 	RealHigh float64 `json:"real_high,omitempty"` // kind real: see RealLow
 
 	Format string   `json:"format,omitempty"` // kind format: text with the verbs %d, %s, %v, %x (with widths), %F, %T and %j
-	Of     []string `json:"of,omitempty"`     // kind format, sha256, coalesce: columns of the same set; ref, pick, words: one "set.column"
+	Of     []string `json:"of,omitempty"`     // kind format, sha256, coalesce: columns of the same set, from which the value is made; ref, pick, words: the name "set.column" of one column
 	At     string   `json:"at,omitempty"`     // kind pick: the column of the same set that has the number of the picked row
-	Hex    bool     `json:"hex,omitempty"`    // kind sha256: hash the bytes that the hex text encodes
+	Hex    bool     `json:"hex,omitempty"`    // kind sha256: set to hash the bytes that a hex text encodes, instead of the text itself
 
 	Text   string   `json:"text,omitempty"`                           // kind const of type text: the value; repeat: the repeated text
 	Times  int64    `json:"times,omitempty"`                          // kind repeat: how many times Text is repeated
@@ -288,8 +288,8 @@ type Query struct {
 	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // number of passes; each pass runs the statement as many times as ForEach says
 	Clients int    `json:"clients" jsonschema:"minimum=1"` // goroutines; each runs the whole phase on its own connection
 
-	// Returns names the generated values that the result must equal, in order, over the whole
-	// ForEach. If Returns is nil, the results of all drivers must be equal.
+	// Returns names the generated values that the results for all rows of ForEach together must equal,
+	// in order. If Returns is nil, the results of all drivers must be equal.
 	Returns *Returns `json:"returns,omitempty"`
 }
 

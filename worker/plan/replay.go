@@ -142,8 +142,8 @@ func (r *Replay) AtOnce() int {
 
 // Limits of a replay.
 const (
-	MaxReplayed  = 1 << 20 // events of a replay
-	MaxReplayOps = 64      // names of operations in a replay
+	MaxReplayed  = 1 << 20 // greatest number of events of a replay
+	MaxReplayOps = 64      // greatest number of names of operations in a replay
 	MaxSpeed     = 1e6
 	MinSpeed     = 1e-6
 )

@@ -40,7 +40,7 @@ func (s stream) draw(i int64, k uint64) uint64 {
 	return mix(r + k*gamma)
 }
 
-// below maps a draw u to 0 ≤ x < n. n = 0 means 2^64.
+// below maps a random number u to a number 0 ≤ x < n. n = 0 means 2^64.
 func below(u, n uint64) uint64 {
 	if n == 0 {
 		return u
@@ -49,7 +49,7 @@ func below(u, n uint64) uint64 {
 	return hi
 }
 
-// unit maps a draw u to 0 ≤ x < 1.
+// unit maps a random number u to a number 0 ≤ x < 1.
 func unit(u uint64) float64 { return float64(u>>11) * 0x1p-53 }
 
 // An arena is a block of random bytes from which the large values of columns are cut. arenaBits is
@@ -57,8 +57,8 @@ func unit(u uint64) float64 { return float64(u>>11) * 0x1p-53 }
 const arenaBits = 20
 
 // drawnBytes is the size up to which a text or blob is drawn in full. A column with
-// larger values takes slices of an arena, so that making them costs almost nothing
-// and takes no memory.
+// larger values takes them from an arena (a block of random bytes), so that making
+// them costs almost nothing and takes no memory.
 const drawnBytes = 256
 
 var arenas = struct {
@@ -185,7 +185,7 @@ func newShuffle(n uint64) *shuffle {
 	return &shuffle{n, max(1, uint(bits.Len64(n-1)+1)/2)}
 }
 
-// at returns the number to which the permutation maps i modulo n.
+// at applies the permutation to the number (i modulo n).
 func (p *shuffle) at(s stream, i int64) uint64 {
 	x := uint64(i)
 	if p.n != 0 {
@@ -204,7 +204,8 @@ func (p *shuffle) at(s stream, i int64) uint64 {
 
 // The functions below replace those of package math, which differ in the last bit
 // between platforms and languages. They use only operations that IEEE 754 defines
-// exactly. The conversions prevent the compiler from fusing a product with a sum.
+// exactly. The conversions to float64 prevent the compiler from fusing a product with
+// a sum.
 
 func power(x, y float64) float64 { return exponential(float64(y * logarithm(x))) }
 

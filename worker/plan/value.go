@@ -60,8 +60,8 @@ func (c *column) drawnRow(i int64) int64 {
 	return int64(below(c.draw(i, 0), c.total))
 }
 
-// row returns the number of the row of c.base, the column where the values come from, whose value
-// row i has.
+// row returns the number of the row of c.base with the value that row i of c has. c.base is the column
+// from which c takes its values.
 func (c *column) row(i int64) int64 {
 	for c != c.base {
 		i, c = c.sourceRow(i), c.sources[0]
@@ -159,7 +159,7 @@ func (c *column) span(i int64) driver.Span {
 	return driver.Span{Len: uint32(len(c.fixed))}
 }
 
-// random appends the n random bytes of row i.
+// random appends the n random bytes of row i to b.
 func (c *column) random(b []byte, i, n int64) []byte {
 	var word [8]byte
 	for k := uint64(0); n > 0; k++ {

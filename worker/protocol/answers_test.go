@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestValue checks that a value is the same after NewValue and Any, with and without JSON
-// between them.
+// TestValue checks that a value does not change if NewValue converts it and Any converts it back,
+// with and without encoding it as JSON in between.
 func TestValue(t *testing.T) {
 	for _, v := range []any{
 		nil, int64(math.MinInt64), int64(1<<53 + 1), 0.1, math.Inf(-1), true, false, "", "a\x00b", "\xff", "<&>", strings.Repeat("é", 128),

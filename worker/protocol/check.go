@@ -12,7 +12,7 @@ import (
 
 // Bounds for Check that package plan does not define.
 const (
-	maxOperations = 256    // kinds of operations in a mix
+	maxOperations = 256    // greatest number of kinds of operations in a mix
 	maxBackoff    = 3600e6 // longest backoff of a retry: an hour, in µs
 	minSkew       = 0.01
 	maxSkew       = 20
@@ -129,7 +129,7 @@ func (c *checker) typed(at string, t driver.Type) {
 	}
 }
 
-// generator checks the bounds of the skew, which [plan.NewGenerator] does not check.
+// generator checks the bounds of a generator's skew, which [plan.NewGenerator] does not check.
 func (c *checker) generator(at string, g *plan.Generator) {
 	if g.Skew != 0 && !(g.Skew >= minSkew && g.Skew <= maxSkew) {
 		c.bad(at+".skew", "is %v: want a number from %v to %v", g.Skew, minSkew, float64(maxSkew))

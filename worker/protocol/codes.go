@@ -12,7 +12,8 @@ const (
 	// A setting did not take effect when the database was opened, or had another value later in the trial.
 	CodeSetting = "setting"
 
-	// The worker's proof lacks the build flag or variable that the variant of its driver needs.
+	// The worker's [Proof] lacks the build flag or environment variable that the variant of its
+	// driver needs.
 	CodeVariant = "variant"
 
 	// The trial failed.

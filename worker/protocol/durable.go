@@ -15,11 +15,11 @@ const OwnPrefix = "sqlite3perf_"
 // last to take effect.
 const CommitsTable = OwnPrefix + "commits"
 
-// OthersTable is a table into which another process may insert rows at the same time.
+// OthersTable is a table into which another process may insert rows while a job "commit" runs.
 const OthersTable = OwnPrefix + "others"
 
-// AttachedName is the file name of the second database, and AttachedSchema is the schema name under
-// which that database is attached.
+// The job "commit" can move tables to a second database. AttachedName is the file name of the second
+// database, and AttachedSchema is the schema name under which it is attached.
 const (
 	AttachedName   = "attached.db"
 	AttachedSchema = "attached"
@@ -140,7 +140,7 @@ type JudgedState struct {
 	ForeignKeys int64    `json:"foreign_keys"`         // rows that PRAGMA foreign_key_check returned
 	Transaction int64    `json:"transaction"`          // number of the last transaction, as the table CommitsTable says; -1: there is no such table, or it is empty
 	Others      int64    `json:"others"`               // rows in the table OthersTable; -1: there is no such table
-	Digest      string   `json:"digest,omitempty"`     // hash of all tables, as in Committed
+	Digest      string   `json:"digest,omitempty"`     // hash of all tables, as in Committed.Digests
 	Unwritable  string   `json:"unwritable,omitempty"` // error of writing a row, or of reading this row after the database was opened again
 }
 

@@ -159,7 +159,8 @@ type Benched struct {
 	First        []Mismatch `json:"first_mismatches,omitempty" jsonschema:"maxItems=10"` // the first ten mismatches
 }
 
-// Mismatch is a row in which the column "hash" does not have the hash of the column "rand".
+// Mismatch is a row in which the column "hash" does not have the hash of the column "rand", or in which
+// a column is NULL.
 type Mismatch struct {
 	Row int64  `json:"row"` // number of the row in the order of reading, from 0
 	ID  string `json:"id"`

@@ -25,12 +25,12 @@ const (
 	TypeDescribe  = "describe"  // lab → worker: who are you?
 	TypeTrial     = "trial"     // lab → worker: run this trial
 	TypeJob       = "job"       // lab → worker: do this job on a database
-	TypeServe     = "serve"     // lab → worker: a trial with http phases, on which the lab puts load
+	TypeServe     = "serve"     // lab → worker: run a trial with http phases, to which the lab sends requests
 	TypeProceed   = "proceed"   // lab → worker: answer to "waiting"
 	TypeBegin     = "begin"     // lab → worker: the load, or the mix in several processes, begins now
 	TypeStop      = "stop"      // lab → worker: the load has ended, or all processes have done their share of the mix
 	TypeInfo      = "info"      // worker → lab: answer to "describe"
-	TypeReady     = "ready"     // worker → lab: the database is open; has the proof of its settings
+	TypeReady     = "ready"     // worker → lab: the database is open; this message has the proof of its settings
 	TypeWaiting   = "waiting"   // worker → lab: the worker does nothing until the lab sends "proceed"
 	TypeSettings  = "settings"  // worker → lab: the settings in force after the schema, or after a phase
 	TypePhase     = "phase"     // worker → lab: a phase begins
@@ -72,8 +72,8 @@ type Request struct {
 	// the only phase of the plan.
 	Process int `json:"process,omitempty"`
 
-	// TypesKnown says that the types of the answers were checked in an earlier trial with this
-	// plan, these settings and this seed. The worker need not check them again.
+	// TypesKnown says that the types of the statements' results were checked in an earlier trial with
+	// this plan, these settings and this seed. The worker need not check them again.
 	TypesKnown bool `json:"types_known,omitempty"`
 
 	// Brief names phases that this trial need not verify in full, because an earlier trial did. For a
@@ -98,13 +98,13 @@ type Request struct {
 	// Repeats asks the worker to execute some queries several times, although the plan executes
 	// them only once. The key is the name of a phase, and the value is the number of executions.
 	// The worker waits after every second execution as between two slices, or less often if there
-	// are more than 50 executions. It may also wait after each execution. It does neither if Slices
-	// divides the query by rows. The sample has the means of all executions, rounded down. A worker
-	// may ignore Repeats.
+	// are more than 50 executions. It may also wait after each execution. If Slices divides the query by
+	// rows, it waits only between slices. The sample has the means of all executions, rounded down.
+	// A worker may ignore Repeats.
 	Repeats map[string]int64 `json:"repeats,omitempty"`
 
-	// Environment names environment variables that the worker was started with. The proof must
-	// report their effect.
+	// Environment names environment variables that the worker was started with. The worker must
+	// report their effect in [Proof].Environment.
 	Environment []string `json:"environment,omitempty"`
 
 	// Profile asks for profiles of a phase. A worker may ignore Profile.
@@ -132,7 +132,7 @@ func (req *Request) FilesAllowed() bool {
 }
 
 // Profile asks a worker to profile a phase and to write the profiles into a directory. The
-// times of a trial with profiles do not count as measured.
+// lab does not use the times of a trial with profiles as measurements.
 type Profile struct {
 	Phase     string `json:"phase" jsonschema:"minLength=1"`
 	Directory string `json:"directory" jsonschema:"minLength=1"` // absolute path of an existing, empty directory
@@ -213,7 +213,7 @@ type Sample struct {
 	BeganUS     int64        `json:"began_us,omitempty"` // mix in several processes: time at which this process's clock started, in µs since 1970
 	Waits       []Wait       `json:"waits,omitempty"`    // mix, replay: one entry for each kind of wait, such as for a connection, that the worker can count
 	Latency     []Latency    `json:"latency,omitempty"`
-	Caches      *Caches      `json:"caches,omitempty"` // with the setting cold_caches
+	Caches      *Caches      `json:"caches,omitempty"` // how cold the page cache was; set only with the setting cold_caches
 
 	// The next three fields are for a replay. Skipped counts the events that were not run, because
 	// their transaction had failed. Different counts the events with another outcome than the

@@ -50,9 +50,9 @@ type report struct {
 	Checksum string `json:"checksum"`
 }
 
-// asNative is an environment variable. If it is set, this test's executable is the native side
-// of the comparison that the variable names. The native side is a separate process, like the C
-// program.
+// asNative is an environment variable. If it is set, this test's executable only runs the driver
+// native, in the comparison that the variable names: "floor" or "generate". So the driver runs in a
+// separate process, like the C program.
 const asNative = "FLOOR_NATIVE"
 
 func TestMain(m *testing.M) {
@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// runNative does what floor.c does, through the driver.
+// runNative does the same work as floor.c, but with the driver native.
 func runNative(path, rows string) (r report, err error) {
 	ctx := context.Background()
 	n, err := strconv.Atoi(rows)
@@ -146,7 +146,7 @@ func runNative(path, rows string) (r report, err error) {
 	return r, db.Close()
 }
 
-// readAll does what read_all of plain.h does.
+// readAll does the same work as the C function read_all in plain.h, but with the driver native.
 func readAll(ctx context.Context, db driver.DB, query string) (r report, err error) {
 	sum := fnv.New64a()
 	err = visit(ctx, db, query, []driver.Type{driver.Int, driver.Text, driver.Text}, func(row driver.Row) error {
@@ -198,7 +198,7 @@ func batch(n int) *driver.Batch {
 	return &driver.Batch{Columns: []driver.Column{id, name, hash}, PerExec: 1}
 }
 
-// mix is SplitMix64.
+// mix is the random number generator SplitMix64.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -207,7 +207,7 @@ func mix(x uint64) uint64 {
 }
 
 // build compiles a C program like cgo compiles mattn's module: with the same amalgamation, the
-// module's flags and cgo's own flags, followed by the extra flags.
+// module's flags and cgo's own flags, followed by the flags in the parameter "extra".
 func build(tb testing.TB, source string, extra ...string) string {
 	tb.Helper()
 	command := func(name string, args ...string) string {
@@ -237,8 +237,8 @@ func build(tb testing.TB, source string, extra ...string) string {
 	return out
 }
 
-// run runs the C program or the native side on a fresh database, and then removes the database. It
-// returns the program's report.
+// run runs the C program, or this executable with the driver native, on a fresh database, and then
+// removes the database. It returns the program's report.
 func run(tb testing.TB, program string, env []string, args ...string) report {
 	tb.Helper()
 	dir, err := os.MkdirTemp(tb.TempDir(), "")
@@ -279,7 +279,7 @@ func same(tb testing.TB, c, native report) {
 	}
 }
 
-// TestSameRows checks that the C program and the native side read the same rows. It compiles
+// TestSameRows checks that the C program and the driver native read the same rows. It compiles
 // without optimization, which takes a fraction of the time.
 func TestSameRows(t *testing.T) {
 	const n = 1000
@@ -294,8 +294,8 @@ func TestSameRows(t *testing.T) {
 	}
 }
 
-// BenchmarkFloor reports the ratios of native's wall times to the C program's, for inserting rows
-// and for reading them.
+// BenchmarkFloor reports the ratios of the driver native's wall times to those of the C program,
+// for inserting rows and for reading them.
 func BenchmarkFloor(b *testing.B) {
 	c, n := build(b, "floor.c"), strconv.Itoa(*rows)
 	for b.Loop() {
@@ -306,8 +306,8 @@ func BenchmarkFloor(b *testing.B) {
 	}
 }
 
-// compare runs the C program and the native side in pairs. Each run is a fresh process on a
-// fresh database. The order within a pair is random.
+// compare runs the C program and the driver native in pairs. Each run is a fresh process on a fresh
+// database. The order within a pair is random.
 func compare(b *testing.B, program, native string, args ...string) (theirs, ours []report) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range *pairs {
@@ -323,8 +323,8 @@ func compare(b *testing.B, program, native string, args ...string) (theirs, ours
 	return theirs, ours
 }
 
-// ratio reports the median of the pairs' ratios, native's time divided by the C
-// program's, with its 95 % interval.
+// ratio reports the median of the pairs' ratios, with its 95% interval. A ratio is the time of the
+// driver native divided by the time of the C program.
 func ratio(b *testing.B, what string, theirs, ours []report, ns func(report) int64) {
 	var c, native []float64
 	for i := range theirs {

@@ -19,9 +19,9 @@ import (
 // sizeOfRow is how many bytes a row's texts have.
 const sizeOfRow = 16 + 64
 
-// runGenerate does what generate.c does, by running the job "generate". The job generates its
-// values while it runs, so runGenerate uses only the size of the file values, from which it
-// computes the number of rows.
+// runGenerate does the same work as generate.c, by running the job "generate". The job generates
+// its own values, so runGenerate does not read the file in the parameter "values". It only computes
+// the number of rows from the size of that file.
 func runGenerate(path, values, batch string) (r report, err error) {
 	ctx := context.Background()
 	info, err := os.Stat(values)
@@ -57,7 +57,8 @@ func generate(ctx context.Context, path string, rows int64, batch int) (ns int64
 	return r.Generate.WallNS, nil
 }
 
-// values runs generate, writes the texts of its table to a file, and returns the file's name.
+// The function "values" runs the job "generate", writes the texts of the generated table to a file,
+// and returns the file's name.
 func values(tb testing.TB, rows int) string {
 	tb.Helper()
 	dir := tb.TempDir()

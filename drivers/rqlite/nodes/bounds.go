@@ -13,7 +13,7 @@ import (
 // The limits for answers of a node. They exist because the node may belong to another person.
 const (
 	maxAnswer = 1 << 30 // limit in bytes of an answer to statements, or of a backup
-	maxPage   = 1 << 20 // limit in bytes of a page about the node
+	maxPage   = 1 << 20 // limit in bytes of a page about the node, such as /status
 	maxFault  = 2 << 10 // bytes to read of an answer that is not 200 OK
 )
 

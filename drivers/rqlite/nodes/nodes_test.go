@@ -195,8 +195,9 @@ func TestBadExecutable(t *testing.T) {
 
 // takePort is run in place of rqlited. It listens at the API's address, which is in os.Args, and
 // then runs the real rqlited with the same arguments. The real rqlited fails, because the port is in
-// use. takePort also creates an empty file at the path taken, unless taken is the constant never. If
-// the file already exists, takePort only replaces this process by the real rqlited.
+// use. takePort also creates an empty file at the path in the parameter "taken", unless the
+// parameter is the constant "never". If this file already exists, takePort only replaces this
+// process by the real rqlited.
 func takePort(taken string) int {
 	if _, err := os.Stat(taken); err == nil {
 		// With Exec, rqlited has this process's ID, so it ends when its parent does.

@@ -31,8 +31,9 @@ type database struct {
 	conn *sqlite.Conn
 }
 
-// open takes a connection from a pool, because the library's documentation does. The pool lets a
-// context interrupt the connection, so each Step first checks whether that context has ended.
+// open takes a connection from a pool, as the examples in the library's documentation do. The pool
+// lets a context interrupt the connection, so each Step first checks whether that context has
+// ended.
 func open(path string) (byhand.Database, error) {
 	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{Flags: sqlite.OpenReadWrite | sqlite.OpenCreate, PoolSize: 1})
 	if err != nil {

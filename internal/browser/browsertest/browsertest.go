@@ -57,8 +57,8 @@ type Reader struct {
 	ready string
 }
 
-// Open opens a page in the first of the Looks, and waits until the page is complete. The parameter "ready"
-// is a JavaScript condition that is true when the page is complete.
+// Open opens a page in the first of the [Looks] (screen sizes and color schemes), and waits until the page
+// is complete. The parameter "ready" is a JavaScript condition that is true when the page is complete.
 func Open(t testing.TB, address, ready string) Reader {
 	t.Helper()
 	return openIn(t, start(t), address, ready)
@@ -141,12 +141,12 @@ func (r Reader) Look(l browser.Look) {
 	}
 }
 
-// Check checks a page in all Looks. The page must fit the width of the window, cut no warning on a
-// phone, and break no rule of accessibility. Only long tests, whose names begin with TestSoak, check
-// accessibility in all Looks. Other tests check it in the first and the last look, which together
-// have both widths and both color schemes. In each look, Check also calls the functions in the
-// parameter "also". The page must not log an error, or request anything outside its own origin or
-// file. Check leaves the page in the first look.
+// Check checks a page in all [Looks] (screen sizes and color schemes). The page must fit the width
+// of the window, cut no warning on a phone, and break no rule of accessibility. Only long tests,
+// whose names begin with TestSoak, check accessibility in all Looks. Other tests check it in the
+// first and the last look, which together have both widths and both color schemes. In each look,
+// Check also calls the functions in the parameter "also". The page must not log an error, or request
+// anything outside its own origin or file. Check leaves the page in the first look.
 func (r Reader) Check(also ...func(at string)) {
 	r.t.Helper()
 	for i, l := range Looks {

@@ -18,7 +18,7 @@ import (
 // Model says what survives a fault.
 type Model string
 
-// The models.
+// The models of what survives a fault.
 const (
 	// Kill: the process is killed, the system goes on. Every finished operation survives.
 	Kill Model = "kill"
@@ -60,7 +60,7 @@ type part struct {
 	offset int64  // where the unit begins
 	data   []byte // what the unit holds after the write, up to the end of the file
 	size   int64  // the new size, if the part is a change of the size; in this case, data is nil
-	lost   bool   // the kernel no longer tries to write it, because a sync failed
+	lost   bool   // the kernel no longer tries to write the part, because a sync failed
 }
 
 // name is a change of a file's name. If the file was created, the field "from" is ""; if it was
@@ -70,7 +70,7 @@ type name struct {
 	from, to string
 }
 
-// Disk is a disk during the operations of a trace.
+// Disk simulates a disk while the operations of a trace are applied to it.
 type Disk struct {
 	model   Model
 	files   map[int]*file

@@ -84,7 +84,7 @@ func words(i Image) string {
 	return strings.Join(list, " ")
 }
 
-// statesOf returns all states of a trace, by their words.
+// statesOf returns all states of a trace, by the descriptions that the function "words" returns.
 func statesOf(t *testing.T, ops []trace.Op, o Options) map[string]State {
 	t.Helper()
 	out := map[string]State{}

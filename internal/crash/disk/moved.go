@@ -57,7 +57,7 @@ func renamedSuper(journal []byte, from, to string) []byte {
 	return append(out, journalMagic...)
 }
 
-// sumOf adds up the bytes of a name. Like char in C on amd64, they are signed numbers.
+// sumOf adds up the bytes of a name. The bytes are signed numbers, like char in C on amd64.
 func sumOf(name string) (sum uint32) {
 	for i := range len(name) {
 		sum += uint32(int8(name[i]))

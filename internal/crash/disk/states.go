@@ -11,7 +11,7 @@ import (
 // State is what a disk can hold after a fault.
 type State struct {
 	Image        Image
-	Boundary     int    // the fault is before this operation of the trace
+	Boundary     int    // index of an operation of the trace; the fault is just before it
 	Acknowledged int    // number of the last transaction that was acknowledged before the fault; the greatest number, if several faults leave the same files
 	Persisted    string // which waiting changes persist, in words
 
@@ -20,7 +20,7 @@ type State struct {
 	Shared Image
 }
 
-// Options say which states to make.
+// Options say which states of a disk [States] makes.
 type Options struct {
 	Model Model
 	Seed  uint64
@@ -165,9 +165,9 @@ func (d *Disk) shared() Image {
 	return out
 }
 
-// truncateFirst adds to a choice the truncations that come before a chosen write to the same file.
-// After a truncation, a file system with ordered metadata writes to new blocks. These blocks belong
-// to the file only if the truncation persists.
+// truncateFirst adds to a choice of persisting changes the truncations that come before a chosen
+// write to the same file. After a truncation, a file system with ordered metadata writes to new
+// blocks. These blocks belong to the file only if the truncation persists.
 func (d *Disk) truncateFirst(c choice) {
 	for _, number := range d.order() {
 		parts := d.files[number].waiting

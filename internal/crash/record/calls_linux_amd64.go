@@ -88,8 +88,8 @@ func (r *Recorder) syncAll() {
 	}
 }
 
-// named returns the path that a call names, and its name in the directory. The result "own" is true
-// if the recorder must carry out the call.
+// named returns the path that a call names, and the same path relative to the recorded directory.
+// The result "own" is true if the recorder must carry out the call.
 func (r *Recorder) named(n *notification, directory, name int) (path, rel string, own bool, err error) {
 	if path, err = r.path(n, directory, name); err == nil {
 		rel, own = r.inside(path)
@@ -418,7 +418,8 @@ func (r *Recorder) data(n *notification, list bool) ([]byte, error) {
 	return data[:max(c, 0)], err
 }
 
-// truncate sets the size of a file. A number of 0 means that the recording does not know the file.
+// truncate sets the size of a file. The parameter "number" is 0 if the recording does not know the
+// file.
 func (r *Recorder) truncate(fd, number int, size int64, call string) (answer, error) {
 	if number == 0 {
 		return untouched, failure("%s of a file that the recording does not know", call)

@@ -78,5 +78,5 @@ type Recording struct {
 	trace.Trace
 	Dir        string // directory in which the program worked
 	Injected   int    // number of calls that were made to fail
-	InjectedAt int    // number of operations before the first of these calls
+	InjectedAt int    // number of recorded operations before the first call that was made to fail
 }

@@ -24,18 +24,18 @@ type Recorder struct {
 	scratch       *process.Scratch // directory of the socket
 	address       string           // path of the socket
 	socket        int              // descriptor of the socket to which the stage connects
-	running       bool             // Run was called; it closes the socket
+	running       bool             // Run was called, and closes the socket when it ends
 	stage         int              // connection to the stage, closed when the stage becomes the program; -1: none
 	notifications int              // descriptor of the kernel's notifications, which the stage sends; -1 before that
 	out           Recording
 
-	files       map[inode]int     // numbers of the files of the directory
+	files       map[inode]int     // numbers of the files in the recorded directory, by inode
 	names       map[int]string    // names of the files, by number; "" if the file was removed
 	created     int               // how many files were created
 	directories map[inode]string  // names of the recorded directory and of its subdirectories
-	processes   map[uint32]int    // descriptors of processes by the ID of a thread
-	held        []int             // descriptors to close before the answer is sent
-	buffer      []byte            // what a call is to write
+	processes   map[uint32]int    // descriptors (pidfd) of the recorded processes, by the ID of one of the process's threads
+	held        []int             // descriptors to close before the answer to the current call is sent
+	buffer      []byte            // copy of the bytes that the current call is to write
 	said        map[uint64][]byte // incomplete lines of output, by the inode of the pipe
 	matching    int               // number of calls so far that have the class and the kind of file of Fault
 	counting    bool              // true after transaction 0 was acknowledged
@@ -220,7 +220,7 @@ func ioctl(fd int, request uint, p unsafe.Pointer) unix.Errno {
 	}
 }
 
-// answer carries out a call, or lets the program make it, and records what it did.
+// answer carries out a call, or lets the program make it, and records what the call did.
 func (r *Recorder) answer(n *notification) error {
 	a, err := r.call(n)
 	for _, fd := range r.held {
@@ -245,7 +245,7 @@ func (r *Recorder) answer(n *notification) error {
 	return nil
 }
 
-// answer says what to answer to a call.
+// answer says what to answer to a system call of the program.
 type answer struct {
 	done  bool // the recorder has carried out the call; otherwise the program makes it itself
 	value int64

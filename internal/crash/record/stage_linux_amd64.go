@@ -21,8 +21,8 @@ var notified = []int{
 	unix.SYS_MKDIR, unix.SYS_MKDIRAT, unix.SYS_RMDIR,
 }
 
-// refused are calls that could write to files without being recorded. Programs use other calls if
-// the kernel does not know these.
+// refused are calls that could write to files without being recorded. The filter makes them fail as
+// if the kernel did not know them, because programs then use other calls.
 var refused = []int{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_SETUP, unix.SYS_COPY_FILE_RANGE, unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_OPENAT2,
 }

@@ -42,7 +42,7 @@ type Builder struct {
 
 	mu        sync.Mutex // guards the next four fields
 	env       *toolchain
-	caches    caches                   // set together with env
+	caches    caches                   // set together with the field env
 	downloads map[string]chan struct{} // by path of the worker: closed when its modules are downloaded; nil if its build needn't wait
 	turns     chan struct{}            // has a value for each worker that is being built
 	sweep     sync.Once

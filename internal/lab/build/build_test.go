@@ -256,7 +256,7 @@ func TestCancelledBuild(t *testing.T) {
 	cache := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	b := &build.Builder{Source: s, Cache: cache}
-	_, _, err := b.Worker(ctx, ref, cancel) // building is called, and cancels ctx, after the cache has been searched
+	_, _, err := b.Worker(ctx, ref, cancel) // Worker searches the cache, and then calls "cancel" before it builds
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

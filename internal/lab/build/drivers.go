@@ -93,7 +93,7 @@ func isRoot(dir string) bool {
 type Known struct {
 	Manifest
 	Dir       string            // directory of the driver's module
-	Version   string            // version that its go.mod requires; "" if the driver is not built
+	Version   string            // version of the library that the driver's go.mod requires; "" if the driver is not built
 	AddedCost *driver.AddedCost // time that sqlite3perf's code in the worker adds; nil: not measured
 }
 
@@ -202,8 +202,8 @@ func (r Ref) Kind() driver.Kind {
 func (r Ref) version() string { return cmp.Or(r.Version, r.Known.Version) }
 
 // tags returns the build tags that the driver's version and variant need, separated by commas. It also
-// includes the tags in GOFLAGS, because the flag -tags overrides them. It returns "" if the driver needs no
-// tags.
+// includes the tags in GOFLAGS, because the flag -tags overrides the tags in GOFLAGS. It returns "" if the
+// driver needs no tags.
 func (r Ref) tags(goflags string) string {
 	tags := r.words("tags")
 	for _, v := range r.Known.Before {
@@ -286,8 +286,8 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 	return r, nil
 }
 
-// otherMajor explains, for an error message, that the module path does not belong to the major version of
-// the parameter "version". It returns "" if that is not so. See
+// otherMajor explains, for an error message, that a module path does not belong to the major version of
+// the parameter "version". It returns "" if the path belongs to that major version. See
 // https://go.dev/ref/mod#major-version-suffixes.
 func otherMajor(path, version string) string {
 	_, major, _ := module.SplitPathVersion(path)

@@ -29,7 +29,7 @@ func known(t *testing.T) []build.Known {
 	return list
 }
 
-// find returns one of the source tree's drivers.
+// find returns the driver of the source tree that a user would call by this name.
 func find(t *testing.T, name string) build.Ref {
 	t.Helper()
 	ref, err := build.ParseRef(t.Context(), name, known(t))

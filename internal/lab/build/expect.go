@@ -20,8 +20,8 @@ import (
 type Expectation struct {
 	Download time.Duration   // time for downloads before anything can be built
 	Builds   []ExpectedBuild // the workers that are not built yet, in the order in which they are built
-	Total    time.Duration   // time until all of them are built; 0 if there are none
-	Less     bool            // Go's build cache is not empty, so it may take much less
+	Total    time.Duration   // time until all workers in Builds are built; 0 if there are none
+	Less     bool            // Go's build cache is not empty, so the builds may take much less time
 }
 
 // An ExpectedBuild says how long it is likely to take to build a worker.

@@ -28,8 +28,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Manifest is a driver.json. It describes the driver, and has further fields that only the
-// lab uses.
+// Manifest is a driver.json. It describes the driver, and has further fields that only
+// sqlite3perf itself uses.
 type Manifest struct {
 	driver.Info
 
@@ -162,8 +162,8 @@ func (n *Need) addresses() (list []*url.URL, bad string) {
 	return list, ""
 }
 
-// CheckServers returns an error if the list of the driver's servers is invalid. It contacts
-// no server.
+// CheckServers returns an error if the user has given an invalid list of servers for the
+// driver. It contacts no server.
 func (r Ref) CheckServers() error {
 	if r.Known == nil || !r.Known.Needs.given() || r.Known.Needs.Status == "" {
 		return nil
@@ -174,8 +174,9 @@ func (r Ref) CheckServers() error {
 	return nil
 }
 
-// unreached says why the listed servers cannot be used, or returns "" if they can. One usable server is
-// enough. But if any server refuses the password, that is an error, because it is always a mistake.
+// unreached says why the servers listed in n.Unless cannot be used. It returns "" if they can be used. One
+// usable server is enough. But if any server refuses the password, that is an error, because it is always a
+// mistake.
 func (n *Need) unreached(ctx context.Context) string {
 	list, why := n.addresses()
 	if why != "" {

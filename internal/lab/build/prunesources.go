@@ -106,7 +106,7 @@ func pruneSource(dir string, since time.Time) {
 	}
 }
 
-// asUnpacked reports whether dir contains exactly the sources whose hash is its name.
+// asUnpacked reports whether dir contains exactly the sources whose hash is the name of dir.
 func asUnpacked(dir string) bool {
 	files, err := filesOf(dir)
 	if err != nil || hashName(txtar.Format(&txtar.Archive{Files: files})) != filepath.Base(dir) {

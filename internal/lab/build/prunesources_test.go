@@ -80,7 +80,7 @@ func TestSourcesPruned(t *testing.T) {
 	if s, err := build.FindSource(stay["in use"]); err != nil || s.Root != stay["in use"] {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if err := os.Chtimes(stay["in use"]+".use", long, long); err != nil { // the process that uses them started that long ago
+	if err := os.Chtimes(stay["in use"]+".use", long, long); err != nil { // the process that uses the sources started that long ago
 		t.Fatal(err)
 	}
 

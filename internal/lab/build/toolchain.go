@@ -63,7 +63,7 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	if err := errors.Join(json.Unmarshal(out, env), json.Unmarshal(out, &b.caches)); err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	entries, _ := os.ReadDir(filepath.Join(b.caches.GOCACHE, "00")) // the cache consists of 256 such directories; if it is in use, each of them has files
+	entries, _ := os.ReadDir(filepath.Join(b.caches.GOCACHE, "00")) // the cache consists of 256 such directories; if the cache is in use, each of them has files
 	b.caches.used = len(entries) > 0
 	if err := b.newEnough(env.GOVERSION); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (env *toolchain) with(ref Ref) map[string]string {
 }
 
 // environment returns the environment variables that the go command needs for the driver, in
-// addition to the lab's own.
+// addition to the environment of this process.
 func (env *toolchain) environment(ref Ref) []string {
 	var list []string
 	for _, v := range []struct{ option, name, value string }{

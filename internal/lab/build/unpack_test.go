@@ -186,7 +186,7 @@ func TestUnpackNowhere(t *testing.T) {
 	}
 }
 
-// TestSourcesHash checks that the hash is that of the sources from which FindSource lets workers be built.
+// TestSourcesHash checks that SourcesHash returns the hash of the sources that FindSource finds.
 func TestSourcesHash(t *testing.T) {
 	ofClone, dir, err := build.SourcesHash()
 	if err != nil || dir == "" {

@@ -50,7 +50,7 @@ var options = []option{
 // environmentPrefix is the prefix of the key of an option that sets an environment variable.
 const environmentPrefix = "env."
 
-// reserved are the environment variables that the lab sets itself for workers and builds.
+// reserved are the environment variables that sqlite3perf itself sets for workers and builds.
 var reserved = []string{"SQLITE_TMPDIR", "TMPDIR", "GOTMPDIR", process.MarkVariable}
 
 // matching returns a function for the field canonical of an option. The function accepts a value if it
@@ -340,8 +340,8 @@ func (r Ref) words(key string) []string {
 	return strings.FieldsFunc(r.Options[key], isJoint)
 }
 
-// variables returns the environment variables to set for the worker in addition to the lab's own. The keys of
-// the map are their names.
+// variables returns the environment variables to set for the worker, in addition to the environment of this
+// process. The keys of the map are the variables' names.
 func (r Ref) variables() map[string]string {
 	set := map[string]string{}
 	for key, value := range r.Options {
@@ -352,7 +352,8 @@ func (r Ref) variables() map[string]string {
 	return set
 }
 
-// Env returns, as NAME=value, the environment variables to set for the worker in addition to the lab's own.
+// Env returns, as NAME=value, the environment variables to set for the worker, in addition to the environment
+// of this process.
 func (r Ref) Env() []string {
 	var list []string
 	set := r.variables()

@@ -113,7 +113,7 @@ func allowsFiles(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// refusesPlan checks that the worker refuses invalid plans, which the lab would never send.
+// refusesPlan checks that the worker refuses invalid plans, although a run never sends such plans.
 func refusesPlan(ctx context.Context, s *Subject) error {
 	for field, change := range map[string][2]string{
 		"plan.phases[0].insert.sets":                {`"sets":["t"]`, `"sets":["nobody"]`},

@@ -22,7 +22,7 @@ type generator struct {
 // returned returns the name of the column with which the query's values are compared.
 func (g generator) returned() string { return cmp.Or(g.same, g.key()) }
 
-// shownBy maps a generator's name to the limit that its check confirms.
+// shownBy maps a generator's name to the limit (see [Check.Key]) that the generator's check confirms.
 var shownBy = map[string]string{
 	"int/all 64 bits": "int=large", "list/int": "int=large",
 	"blob": "blob", "blob/from the arena": "blob", "blob/quantiles": "blob",

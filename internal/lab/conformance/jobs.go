@@ -42,7 +42,7 @@ func (s *Subject) job(ctx context.Context, j protocol.Job) (*protocol.JobResult,
 
 func (s *Subject) database() string { return filepath.Join(s.Dir, "test.db") }
 
-// withSQL opens the check's database with the lab's own SQLite, passes it to f, and closes it.
+// withSQL opens the check's database with sqlite3perf's own SQLite, passes it to f, and closes it.
 func (s *Subject) withSQL(f func(*sql.DB) error) error {
 	db, err := sql.Open("sqlite", s.database())
 	if err != nil {

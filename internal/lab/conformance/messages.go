@@ -247,8 +247,8 @@ func ignoresFields(ctx context.Context, s *Subject) error {
 // gone is how long a worker may take to exit after its standard input was closed.
 const gone = 10 * time.Second
 
-// labGone closes the worker's input during a phase, as happens when the lab ends. It checks that the worker
-// then removes its files and exits.
+// labGone closes the worker's input during a phase, as happens when sqlite3perf ends. It checks that the
+// worker then removes its files and exits.
 func labGone(ctx context.Context, s *Subject) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

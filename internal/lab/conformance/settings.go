@@ -30,7 +30,7 @@ func settingChecks() []Check {
 			continue
 		}
 		if def.Cluster {
-			continue // the lab requests this setting only from clusters
+			continue // sqlite3perf requests this setting only from clusters
 		}
 		for _, value := range def.Examples() {
 			key := def.Name + "=" + value
@@ -121,8 +121,8 @@ func readsCount(dir string) (bool, error) {
 }
 
 // tellsChange checks that the worker reports a setting that SQL has changed although the workload declares no
-// change. Because of this report, the lab refuses the trial. The change is in the phase that the parameter
-// "phase" names, or in the schema if it is "".
+// change. Because of this report, package lab refuses the trial. The SQL is in the phase that the parameter
+// "phase" names, or in the schema if "phase" is "".
 func tellsChange(phase, text string) func(context.Context, *Subject) error {
 	after := "the schema"
 	if phase != "" {

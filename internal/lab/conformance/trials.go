@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// trial runs one trial of a workload as the lab does. The parameter "text" is the workload, and "over" has
+// trial runs one trial of a workload, as in a run. The parameter "text" is the workload, and "over" has
 // settings that replace those in the workload. If the trial's status is not OK, or if the worker has caused a
 // warning, the error says why.
 func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) (*lab.Case, *result.Trial, error) {
@@ -123,7 +123,7 @@ func smoke(ctx context.Context, s *Subject) error {
 	return err
 }
 
-// answer is the known result of a phase whose result the lab cannot compute from the generated data.
+// answer is the known result of a phase whose result package lab cannot compute from the generated data.
 type answer struct {
 	Checksum   string           `json:"checksum"`
 	Operations map[string]int64 `json:"operations,omitempty"`  // for a mix: how often each operation was executed
@@ -131,13 +131,14 @@ type answer struct {
 	Results    map[string]int64 `json:"results,omitempty"`     // for a mix with one client: number of errors that count as results, by SQLite's name of the error
 }
 
-// answersJSON has the answers of the Go engine. A test checks that the engine still gives them.
+// answersJSON has the answers of the Go engine (package worker). A test checks that the engine still
+// gives them.
 //
 //go:embed answers.json
 var answersJSON []byte
 
-// verified returns a check that runs a trial of the workload in the parameter "text". It compares the results
-// that the lab cannot compute with the known answers.
+// verified returns a check that runs a trial of the workload in the parameter "text". Results that package lab
+// cannot compute itself are compared with the known answers.
 func verified(text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		c, t, err := s.trial(ctx, text, nil)
@@ -203,7 +204,8 @@ func trialChecks() []Check {
 	)
 }
 
-// lockedFor is how long the database is locked by another connection. This is half of the mix's duration.
+// lockedFor is how long [tellsLocks] locks the database from another connection. This is half of the duration
+// of the mix that runs meanwhile.
 const lockedFor = time.Second
 
 // tellsLocks locks the database from another connection during a mix. It checks that the worker reports how

@@ -293,9 +293,9 @@ func (t *teller) event(b building) {
 	}
 }
 
-// The method "needs" stores what the other machine sends about the workers of the cases. Some of these
-// workers may have been built on that machine. After that, it asks all workers for the features that their
-// workloads need.
+// The method "needs" stores what the other machine sends about the workers of the cases, some of which may
+// have been built on the other machine. Then "needs" asks all workers for the features that their workloads
+// need.
 func (a *Agent) needs(ctx context.Context, list []preparation) ([]preparation, error) {
 	var cases []*lab.Case
 	for _, p := range list {

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// Machine is another machine with a running agent. Only Close may be called while another
-// method runs.
+// Machine is another machine with a running agent (a sqlite3perf that runs the trials there).
+// Only Close may be called while another method runs.
 type Machine struct {
 	name    string
 	options *Options
@@ -115,8 +115,8 @@ type connecting struct {
 	why      string // why the executable tried last could not be used; "": not tried, or not known
 }
 
-// built builds an executable for the other machine here, and starts it there. It returns a nil Machine if the
-// executable cannot be built, or does not start there.
+// built builds an executable for the other machine on this machine, copies it to the other machine and starts
+// it there. It returns a nil Machine if the executable cannot be built, or does not start.
 func (c *connecting) built(ctx context.Context) (*Machine, error) {
 	goos, goarch, known := strings.Cut(c.platform, "/")
 	if !known || c.o.Build == nil {
@@ -181,7 +181,7 @@ func (c *connecting) with(ctx context.Context, executable, meant string) (*Machi
 			c.platform = said.platform
 		}
 		switch {
-		case c.platform == "" && !copied && m == nil && !said.printed: // the copy exists there but does not start; it may be damaged, so it is copied again
+		case c.platform == "" && !copied && m == nil && !said.printed: // the other machine has a copy of the executable that does not start; it may be damaged, so copy again
 			c.platform = meant
 		case c.platform == "":
 			return nil, &Error{c.name, "what it answers is not understood: " + said.text}

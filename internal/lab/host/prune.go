@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// unusedTime is how long a copied executable stays after its last use.
+// unusedTime is how long a copied executable stays on another machine after its last use.
 const unusedTime = 90 * 24 * time.Hour
 
 // prune marks an executable at .../sqlite3perf/hosts/HASH/sqlite3perf as used now. It removes the other

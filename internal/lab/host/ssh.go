@@ -31,7 +31,8 @@ func place(hash string) string {
 	return fmt.Sprintf(`d="${XDG_CACHE_HOME:-$HOME/.cache}/sqlite3perf/hosts/%.16s"; f="$d/sqlite3perf"; `, hash)
 }
 
-// absent is the first word of the line that a script prints if the machine does not have the executable.
+// absent is the first word of the line that a script prints if the other machine does not have the executable
+// that the script should start.
 const absent = "sqlite3perf-absent"
 
 // startScript returns a script that starts the executable with this hash as an agent. If the executable is

@@ -14,7 +14,7 @@ import (
 // executable, or executables built from the same sources.
 const protocolVersion = 2
 
-// hello is the first line that an agent writes.
+// hello is the first line that an agent (a sqlite3perf that runs on another machine) writes.
 type hello struct {
 	Agent    int    `json:"sqlite3perf_agent"` // protocolVersion of the agent
 	Version  string `json:"version"`           // version of sqlite3perf
@@ -23,7 +23,7 @@ type hello struct {
 	Boot     string `json:"boot,omitempty"`    // result of Boot in package machine, on the agent's machine
 }
 
-// request asks the agent to do something. The agent answers requests in the order received.
+// request asks the agent on another machine to do something. The agent answers requests in the order received.
 type request struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
@@ -39,17 +39,17 @@ type reply struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// Methods of requests. Each comment gives the type of the parameters and the type of the result.
+// Methods of requests. Each comment gives the types of the parameters and of the result.
 const (
 	methodPing    = "ping"    // no parameters; the reply is an event without ID
-	methodOpen    = "open"    // Place → result.Machine
-	methodInUse   = "in-use"  // string with a directory for databases → bool
-	methodPrepare = "prepare" // []wireCase → []preparation; events are of type building
-	methodSend    = "send"    // sending → sent
-	methodNeeds   = "needs"   // []preparation → []preparation
-	methodNoise   = "noise"   // string with a moment, such as beforeRun → []result.Warning
-	methodSteal   = "steal"   // no parameters → *float64
-	methodTrials  = "trials"  // trials → []*result.Trial
+	methodOpen    = "open"    // parameters: Place; result: result.Machine
+	methodInUse   = "in-use"  // parameters: string with a directory for databases; result: bool
+	methodPrepare = "prepare" // parameters: []wireCase; result: []preparation; events are of type building
+	methodSend    = "send"    // parameters: sending; result: sent
+	methodNeeds   = "needs"   // parameters: []preparation; result: []preparation
+	methodNoise   = "noise"   // parameters: string with a moment, such as beforeRun; result: []result.Warning
+	methodSteal   = "steal"   // no parameters; result: *float64
+	methodTrials  = "trials"  // parameters: trials; result: []*result.Trial
 )
 
 // wireCase is a [lab.Case] in the form in which it is sent to the agent.

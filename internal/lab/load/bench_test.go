@@ -22,8 +22,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestMain makes the test binary a server that does nothing if LOAD_TEST_SERVER is set. The lab uses the same
-// kind of server to measure the ceiling of the load generator.
+// TestMain makes the test binary a server that does nothing if LOAD_TEST_SERVER is set. Package lab uses the
+// same kind of server to measure the greatest rate that the load generator can reach.
 func TestMain(m *testing.M) {
 	if os.Getenv("LOAD_TEST_SERVER") == "" {
 		os.Exit(m.Run())

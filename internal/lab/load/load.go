@@ -66,7 +66,7 @@ const (
 	Timeout   Kind = "timeout"   // the complete answer did not arrive in time
 	Malformed Kind = "malformed" // the bytes received are not an HTTP/1.1 response
 	Status    Kind = "status"    // the status is not 200
-	Body      Kind = "body"      // the body differs from the expected one
+	Body      Kind = "body"      // the body differs from the expected body
 )
 
 var kinds = [...]Kind{Connect, Lost, Timeout, Malformed, Status, Body}

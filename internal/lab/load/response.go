@@ -61,8 +61,8 @@ func (p *response) more() error {
 	return err
 }
 
-// next reads the next final response, and skips interim ones. The body is valid until next
-// is called again.
+// next reads the next final response, and skips interim responses (status 1xx). The body is
+// valid until next is called again.
 func (p *response) next() (status int, body []byte, err error) {
 	for {
 		if status, body, err = p.one(); err != nil || status >= 200 {

@@ -175,15 +175,15 @@ func quota(root fs.FS) *float64 {
 			limit(w[0], w[1])
 		}
 	}
-	// In version 2 the root group has no file cpu.max, and no limit.
+	// In version 2 of control groups, the root group has no file cpu.max, and no limit.
 	if least == nil && slices.Contains(strings.Fields(read(root, "sys/fs/cgroup/cgroup.controllers")), "cpu") {
 		least = new(float64)
 	}
 	return least
 }
 
-// memoryLimit returns how many bytes of memory the process's control group may use, or nil
-// if it finds no limit. Version 1 expresses "no limit" as a huge number.
+// memoryLimit returns how many bytes of memory this process's control group may use, or nil
+// if it finds no limit. Version 1 of control groups expresses "no limit" as a huge number.
 func memoryLimit(root fs.FS) *int64 {
 	var least *int64
 	v1, v2 := groups(root, "memory")

@@ -39,7 +39,7 @@ func Steal(before, after fs.FS) float64 {
 	return stolen(a, b)
 }
 
-// Counted returns the counters of the device with this number.
+// Counted returns the counters of the disk with this device number.
 func Counted(root fs.FS, number string) string {
 	c, ok := findDevice(root, number).counted()
 	if !ok {

@@ -11,11 +11,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Limits for the facts of a checkup. A fact beyond its limit becomes a finding. The limits of
-// warnings apply too. docs/doctor.md gives the reasons.
+// Limits for the facts of a checkup. A fact beyond its limit becomes a finding. The limits in
+// warnings.go apply too. docs/doctor.md gives the reasons.
 const (
-	maxPressure    = 0.10      // share of the last 10 s in which a process waited for the CPU or the disk
-	maxMemoryWaits = 0.01      // share of the last 10 s in which a process waited for memory
+	maxPressure    = 0.10      // share of the last 10 s in which some process waited for the CPU or the disk
+	maxMemoryWaits = 0.01      // share of the last 10 s in which some process waited for memory
 	minAvailable   = 1 << 30   // bytes of available memory
 	minSpace       = 256 << 20 // bytes free on the file system
 	maxFsync       = 2 * time.Millisecond

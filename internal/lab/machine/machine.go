@@ -16,7 +16,7 @@ import (
 
 // Read describes this machine and the file system of dir, the directory for databases. Fields
 // that cannot be determined remain empty. The only possible error is that dir is not a
-// directory. Cores counts logical cores.
+// directory. The field Cores counts logical cores.
 func Read(dir string) (result.Machine, error) {
 	m := result.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH}
 	abs, err := filepath.Abs(dir)

@@ -129,8 +129,8 @@ func (list mounts) syncFree(m *mount) bool {
 			return true
 		}
 		for _, o := range m.options {
-			// A container usually cannot see the upper directory. A path in the container then
-			// seems to be on the overlay itself.
+			// A container usually cannot see the upper directory of its overlay. A path in the
+			// container then seems to be on the overlay itself.
 			if dir, ok := strings.CutPrefix(o, "upperdir="); ok {
 				upper := list.of(dir)
 				return upper != nil && upper.kind != "overlay" && list.syncFree(upper)

@@ -80,7 +80,7 @@ func (o *Observer) AfterRun() []result.Warning {
 type CPUTime struct {
 	Worked time.Duration // working time, including Stolen
 	Stolen time.Duration // time in which CPUs had work but the hypervisor ran other machines
-	User   time.Duration // time in programs of all processes, outside the kernel
+	User   time.Duration // time in which CPUs ran programs outside the kernel, over all processes
 }
 
 // stolen returns the stolen fraction of the CPUs' working time between two readings.

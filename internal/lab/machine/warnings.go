@@ -15,7 +15,7 @@ const (
 	maxLoadPerCore = 0.5
 	maxFsyncRatio  = 1.5
 	minFsync       = 10 * time.Microsecond // no device syncs faster than this
-	maxSteal       = 0.01                  // share of the CPUs' working time
+	maxSteal       = 0.01                  // share of the CPUs' working time that other virtual machines took
 )
 
 // WarningsBefore returns warnings about facts that make the coming results doubtful. These are facts about

@@ -7,7 +7,7 @@ import (
 
 // Alarm calls a function after this process has run for some time. Time in which this
 // process was stopped, for example by Ctrl-Z, does not count and is reported separately.
-// Workers keep running then, so they must not be blamed for that time.
+// Otherwise a worker could reach its time limit only because this process was stopped.
 type Alarm struct {
 	mu      sync.Mutex
 	left    time.Duration
@@ -36,7 +36,7 @@ func NewAlarm(after time.Duration, ring func()) *Alarm {
 	return a
 }
 
-// wind sets the timer to the next tick.
+// wind starts the timer. The timer calls the method "tick" after alarmTick, or sooner if less time is left.
 func (a *Alarm) wind() {
 	a.set, a.next = time.Now(), min(alarmTick, a.left)
 	a.timer = time.AfterFunc(a.next, a.tick)

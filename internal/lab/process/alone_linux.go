@@ -2,5 +2,5 @@ package process
 
 import "syscall"
 
-// continueAlone makes the kernel resume a stopped process when the lab dies.
+// continueAlone makes the kernel resume a stopped child process when sqlite3perf dies.
 func continueAlone(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGCONT }

@@ -4,6 +4,6 @@ package process
 
 import "syscall"
 
-// continueAlone does nothing. On these systems, the kernel sends SIGHUP and SIGCONT to a process group with a
-// stopped process when the lab dies.
+// continueAlone does nothing, because nothing is needed: when sqlite3perf dies, the kernels of these systems
+// send SIGHUP and SIGCONT to the process groups of its stopped children.
 func continueAlone(*syscall.SysProcAttr) {}

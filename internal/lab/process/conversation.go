@@ -11,12 +11,12 @@ import (
 type Conversation struct {
 	Executable string
 	Args       []string
-	Env        []string // NAME=value, added to the lab's own environment
-	Dir        string   // the worker's working directory; "": the lab's own
+	Env        []string // NAME=value, added to the environment of this process
+	Dir        string   // the worker's working directory; "": that of this process
 
 	// Hear is called with each line that the worker writes. When Hear returns false, the
-	// worker's standard input is closed, as if the lab had exited. Hear is still called with
-	// later lines.
+	// worker's standard input is closed, as if sqlite3perf had exited. Hear is still called
+	// with later lines.
 	Hear func(line []byte) bool
 
 	// Stderr is the beginning and the end of the worker's standard error. Run sets it.

@@ -10,20 +10,20 @@ import (
 )
 
 // Isolate makes the command run in its own process group. Ctrl-C at the terminal then
-// reaches only the lab, and canceling kills the whole group.
+// reaches only sqlite3perf itself, and canceling the command kills the whole group.
 func Isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	continueAlone(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// EndGroup kills the processes left in the group of the process pid.
+// EndGroup kills the processes that are left in the process group with the ID pid.
 func EndGroup(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // fails if no process is left
 }
 
-// Pause stops the process and its children until [Child.Resume] is called. If the lab ends meanwhile, the
-// process continues.
+// Pause stops the process and its children until [Child.Resume] is called. If sqlite3perf ends meanwhile,
+// the process continues.
 func (c *Child) Pause() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGSTOP) }
 
 // Resume lets the process and its children continue.

@@ -6,5 +6,5 @@ package process
 // environment.
 func endMarked(string, map[int]bool) {}
 
-// existing returns nil, because endMarked does nothing here.
+// existing returns nil, because only [endMarked] needs the list, and it does nothing here.
 func existing() map[int]bool { return nil }

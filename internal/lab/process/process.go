@@ -42,8 +42,8 @@ type Child struct {
 	before map[int]bool // IDs of the processes that existed before this one started
 }
 
-// Start starts a worker in the directory dir, or in the lab's own working directory if dir is "". It marks the
-// process with the parameter "id", and adds the variables in "env" to its environment. When ctx ends, the
+// Start starts a worker in the directory dir, or in this process's working directory if dir is "". It marks the
+// worker with the parameter "id", and adds the variables in "env" to its environment. When ctx ends, the
 // worker is killed. If the parameter "leaves" is true, the worker has data to remove elsewhere, for example on
 // a server. In this case, when ctx ends, the worker's input is closed, and the worker is killed only if it does
 // not exit within leaveGrace.
@@ -69,8 +69,8 @@ func Start(ctx context.Context, executable string, args []string, dir, id string
 	return c, c.Start()
 }
 
-// Send sends a request to the worker. It ignores errors. If the worker has exited, it sends no answer, and
-// the code that waits for the answer reports that.
+// Send sends a request to the worker. It ignores errors: if the worker has exited, the code that waits for the
+// worker's answer reports that.
 func (c *Child) Send(r protocol.Request) { _ = json.NewEncoder(c.Input).Encode(r) }
 
 // Lines returns a scanner over the lines that the worker writes.
@@ -114,8 +114,8 @@ func Signal(state *os.ProcessState) syscall.Signal {
 // Killed reports whether SIGKILL ended the process.
 func Killed(state *os.ProcessState) bool { return Signal(state) == syscall.SIGKILL }
 
-// MarkVariable is an environment variable that marks a process. Its child processes inherit the mark, and
-// keep it even if they move to another process group.
+// MarkVariable is an environment variable that marks a process, so that the process can be found and killed.
+// Its child processes inherit the mark, and keep it even if they move to another process group.
 const MarkVariable = "SQLITE3PERF_MARK"
 
 // Mark adds a mark to a command that has not been started yet.
@@ -130,15 +130,16 @@ func NewMark() string { return fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64(
 // it means that a child process kept the worker's standard error open, but the worker's answers are complete.
 func ExitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWaitDelay) }
 
-// DetailEnd limits a reason's detail. Of a long text, the first and the last DetailEnd bytes are kept.
+// DetailEnd limits the text that [Detail] returns. Of a longer text, the first and the last DetailEnd bytes are
+// kept.
 const DetailEnd = 2 << 10
 
 // register matches a line of the register dump at the end of a Go crash. The dump is useless without a
 // debugger, and it would push the stack out of the part of the output that is kept.
 var register = regexp.MustCompile(`(?m)^[a-z][a-z0-9]{1,7} +0x[0-9a-f]+\n?`)
 
-// Detail returns the detail of a worker's reason, followed by the worker's standard error without registers.
-// The parameter "given" is the reason's detail. Detail cuts out the middle of a long text.
+// Detail returns the details that a worker gave of a failure, which are in the parameter "given", followed by
+// the worker's standard error without registers. Detail cuts out the middle of a long text.
 func Detail(given, stderr string) string {
 	e := Ends{Max: DetailEnd}
 	for _, s := range []string{given, register.ReplaceAllString(stderr, "")} {

@@ -52,7 +52,7 @@ func TestScratch(t *testing.T) {
 	parent := filepath.Join(top, "a", "b")
 	s := newScratch(t, parent)
 	put(t, filepath.Join(s.Dir, "trial-1", "test.db"), "x")
-	// A sweep leaves directories in use and their parents alone.
+	// A sweep does not remove directories that are in use, nor their parents.
 	other := newScratch(t, parent)
 	if got := tree(t, s.Dir); len(got) != 2 {
 		t.Errorf("a directory that is in use was swept: %q", got)

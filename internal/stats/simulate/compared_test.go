@@ -59,9 +59,9 @@ func sames(runs int) string {
 
 type compared struct{ same, differ float64 }
 
-// compareOf simulates comparisons of one cell. Each ends when the cell is settled, or when it
-// has as many rounds as the parameter "most". Rounds vary by 10 %. It returns the shares of
-// comparisons that call the sides the same, and different.
+// compareOf simulates comparisons of one cell. A comparison ends when the verdict on the cell is
+// certain, or when the cell has as many rounds as the parameter "most". Times vary by 10 % between
+// rounds. compareOf returns the shares of comparisons that call the sides the same, and different.
 func compareOf(spread float64, second func(r *rand.Rand) float64, most, runs int) compared {
 	var same, differ atomic.Int64
 	shareOf(runs, 1, func(r *rand.Rand) bool {

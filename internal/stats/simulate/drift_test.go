@@ -29,7 +29,7 @@ var noises = []struct {
 		x := make([]float64, n)
 		for length := 1.0; length <= 256; length *= 2 {
 			for i, v := range autoregression(r, n, math.Exp(-1/length)) {
-				x[i] += v / 3 // the sum of 9 lengths has a variance of 1
+				x[i] += v / 3 // the sum over all 9 lengths has a variance of 1
 			}
 		}
 		return x

@@ -36,9 +36,9 @@ func gates(runs int) string {
 
 type decided struct{ failed, passed float64 }
 
-// gateOf simulates gates of two sides, measured as the lab does. In all cells the second side's
-// time is the first side's time multiplied by the parameter "ratio". The parameter "most" is the
-// greatest number of rounds of a measurement.
+// gateOf simulates gates of two sides, which are measured as in a real run. In all cells the second
+// side's time is the first side's time multiplied by the parameter "ratio". The parameter "most" is
+// the greatest number of rounds of a measurement.
 func gateOf(shape string, cells int, ratio float64, most, runs int) decided {
 	var failed, passed atomic.Int64
 	shareOf(runs, 0, func(r *rand.Rand) bool {

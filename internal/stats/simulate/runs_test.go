@@ -11,8 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// settling returns a table for runs that stop measuring settled cases. It shows how often their
-// intervals contain the true value, and how often two equal drivers differ significantly.
+// settling returns a table about runs that stop measuring cases whose figures are precise enough.
+// It shows how often the intervals of such runs contain the true value, and how often two equal
+// drivers differ significantly.
 func settling(runs int) string {
 	rows := [][]string{{"times", "precision", "drivers", "rounds", "ratios", "ratios, 95 % intervals", "medians", "equal ones told apart"},
 		{"---", "---:", "---:", "---:", "---:", "---:", "---:", "---:"}}
@@ -158,7 +159,7 @@ func addTable(run *result.Run, workload string, sets [][]stats.Point) {
 
 // wrong returns two numbers of tables of a run. The result "telling" is the number of tables in which
 // any two drivers differ significantly. The result "wrong" is the number of tables in which two equal
-// drivers do.
+// drivers differ significantly.
 func wrong(of func(table int) world, a *stats.Analysis) (telling, wrong int) {
 	for i, g := range a.Groups {
 		t, w := g.Tables[0], of(i)
@@ -194,7 +195,7 @@ func falseTables(of func(int) world, n, runs int) float64 {
 }
 
 // anyFalseApart returns the share of runs with a false verdict if each table is judged by
-// itself, with the unpaired method.
+// itself, with the method of [unpaired].
 func anyFalseApart(of func(int) world, n, runs int) float64 {
 	return shareOf(runs, 0, func(r *rand.Rand) bool {
 		for table := range 15 {

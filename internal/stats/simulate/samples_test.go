@@ -13,7 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// equalTables makes a run of equal drivers. Rounds vary by 10 %, trials by 3 %.
+// equalTables makes a run of equal drivers. Times vary by 10 % between rounds, and by 3 % between
+// the trials of a round.
 func equalTables(r *rand.Rand, tables, drivers, rounds int) *result.Run {
 	run := &result.Run{}
 	for t := range tables {
@@ -54,8 +55,8 @@ func says(a *recommend.Advice, what recommend.Advantage) bool {
 
 // varying simulates ten equal drivers whose 99th percentiles and memory vary. It reports whether
 // package recommend gives the advantage in the parameter "what" as a reason for any choice. If the
-// 45 pairs of drivers were not corrected together, it would name a percentile in half of the
-// simulations.
+// p-values of the 45 pairs of drivers were not corrected together, the package would name a
+// percentile as a reason in half of the simulations.
 func varying(r *rand.Rand, what recommend.Advantage) bool {
 	a := drivers(r, 1, 12, slices.Repeat([]failures{{varies: 0.7}}, 10)...)
 	return says(recommend.Decide(recommend.FactsOf(a, nil)), what)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestPower checks that a difference of 5 % is found in 95 % of tables of 20 rounds, if trials
-// vary by 3 % and rounds by 10 %. It also checks that the unpaired method finds fewer
-// differences, because otherwise the test would not notice if that method were used again.
+// TestPower checks that a difference of 5 % is found in 95 % of tables of 20 rounds, if times vary
+// by 3 % between trials and by 10 % between rounds. It also checks that the method of [unpaired]
+// finds fewer differences. Otherwise the test would not notice if that method were used again.
 func TestPower(t *testing.T) {
 	for _, drivers := range []int{2, 10} {
 		w := world{shape: "normal", drivers: drivers, rounds: 20, slower: 0.05}
@@ -48,8 +48,9 @@ func TestLevelBesideOthers(t *testing.T) {
 	}
 }
 
-// TestSettling checks that 95 % of the reported intervals contain the true value if settled
-// cases are no longer measured. If these runs used intervals of 95 %, the test would fail.
+// TestSettling checks that 95 % of the reported intervals contain the true value if a run stops
+// measuring cases whose figures are precise enough. If such runs used intervals of 95 %, the test
+// would fail.
 func TestSettling(t *testing.T) {
 	x := settle("normal", 2, 0.03, 2000)
 	t.Logf("after %.1f rounds, %s of intervals of ratios hold (%s of 95 %% intervals), and %s of medians", x.rounds, percent(x.ratios), percent(x.usual), percent(x.medians))

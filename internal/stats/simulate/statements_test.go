@@ -16,8 +16,8 @@ import (
 // whether the statement is true.
 type verdict struct {
 	says, of string
-	most     float64 // greatest share of simulations that may make the statement, which is false
-	least    float64 // if above 0: least share of simulations in which the statement must be true
+	most     float64 // if the statement is false: greatest share of simulations in which it may be made
+	least    float64 // if above 0, it replaces most: least share of simulations in which the statement must be true
 	cost     int     // divisor for the number of simulations
 	is       func(r *rand.Rand) bool
 	share    func(runs int) float64 // simulates the given number of runs, and returns the share of them in which the statement is true; if it is nil, the function "is" decides for each simulation

@@ -36,8 +36,8 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// TestProofs writes two tables to docs/proofs.md: how often each verdict may be wrong, and how often
-// it is.
+// TestProofs writes two tables to docs/proofs.md. They show how often verdicts may be wrong, and how
+// often they are wrong in simulations.
 func TestProofs(t *testing.T) {
 	proofs(t)
 	n := wanted(t)

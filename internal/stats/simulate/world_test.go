@@ -71,9 +71,9 @@ func (w world) time(driver int) float64 {
 	return 0
 }
 
-// table returns the samples of each driver. Rounds vary by 10 %. Drifting times increase by
-// half over the run and by 10 % within each round. Within a round the drivers run in shuffled
-// order, as in the lab.
+// table returns the samples of each driver. Times vary by 10 % between rounds. Drifting times
+// increase by half over the run and by 10 % within each round. Within a round the drivers run in
+// shuffled order, as in a real run.
 func (w world) table(r *rand.Rand) [][]stats.Point {
 	draw := draw(w.shape)
 	sets := make([][]stats.Point, w.drivers)

@@ -85,12 +85,12 @@ func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err e
 	return found, nil
 }
 
-// Limits on the generated rows of each data set on which the constraints are tested. The rows come from
-// several seeds, because each trial of a run has another seed.
+// Limits on the generated rows of each data set on which CHECK constraints are tested. The rows
+// come from several seeds, because each trial of a run has another seed.
 const (
-	tried     = 10_000 // rows in all
-	triedOnce = 2000   // rows of one seed
-	triedMost = 100    // seeds
+	tried     = 10_000 // greatest number of rows in all
+	triedOnce = 2000   // greatest number of rows of one seed
+	triedMost = 100    // greatest number of seeds
 )
 
 // tryChecks finds the CHECK constraints that some generated rows violate, and writes the workload

@@ -53,12 +53,12 @@ type Compared struct {
 // imitation.
 func (c *Compared) SamePlan() bool { return c.renamed == c.Plan[1] }
 
-// NearRows reports whether the query returns about as many rows on the imitation: within a factor of
-// 2, or with a difference of at most half a row.
+// NearRows reports whether the query returns about as many rows on the imitation as on the
+// database: within a factor of 2, or with a difference of at most half a row.
 func (c *Compared) NearRows() bool { return near(c.Rows[0], c.Rows[1], 0.5) }
 
-// NearTime reports whether the query takes about as long on the imitation: within a factor of 2, or
-// with a difference of at most 5 µs.
+// NearTime reports whether the query takes about as long on the imitation as on the database:
+// within a factor of 2, or with a difference of at most 5 µs.
 func (c *Compared) NearTime() bool {
 	return near(float64(c.Time[0]), float64(c.Time[1]), float64(5*time.Microsecond))
 }
@@ -66,7 +66,7 @@ func (c *Compared) NearTime() bool {
 // near reports whether two values are within a factor of 2, or differ by at most the parameter "little".
 func near(x, y, little float64) bool { return max(x, y) <= 2*min(x, y) || math.Abs(x-y) <= little }
 
-// Near reports whether the plan is the same and the rows and the time are near.
+// Near reports whether SQLite's plan of the query is the same, and NearRows and NearTime are true.
 func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTime() }
 
 // NearSize is how much the size of an imitation may differ from the size of its database and still
@@ -138,8 +138,9 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string
 	return c, err
 }
 
-// pack returns the size of the imitation. If the imitation in db is larger than wanted, pack runs VACUUM
-// on db. If that brings the size nearer to the wanted one, pack adds a VACUUM to the workload.
+// pack returns the size of the imitation. If the imitation in db is larger than [Workload.Wanted]
+// says, pack runs VACUUM on db. If that brings the size nearer to the wanted size, pack adds a
+// VACUUM to the workload.
 func (w *Workload) pack(ctx context.Context, db *sql.DB) (int64, error) {
 	bytes, err := usedBytes(ctx, db)
 	want := w.Wanted()

@@ -42,8 +42,8 @@ func (g generated) String() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// add adds a column. If another column has its name, add chooses a new name. It returns the
-// column's name.
+// add adds a column. If another column has the same name, add chooses a new name. It returns the
+// name of the added column.
 func (d *dataSet) add(g generated) string {
 	name := g.name
 	for i := 2; slices.ContainsFunc(d.columns, func(c generated) bool { return strings.EqualFold(c.name, g.name) }); i++ {

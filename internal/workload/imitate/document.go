@@ -40,10 +40,10 @@ type member struct {
 	objects objectStats
 }
 
-// Limits on the parts of a document that are imitated.
+// Limits on the parts of a JSON document that are imitated.
 const (
-	maxMembers = 40 // members of an object
-	maxItems   = 4  // items of an array; further items become one text
+	maxMembers = 40 // imitated members of an object
+	maxItems   = 4  // imitated items of an array; further items become one text
 	maxNested  = 4
 	rareMember = 0.01 // fraction of the objects; members that fewer objects have are not imitated
 )
@@ -185,7 +185,8 @@ type documentWriter struct {
 	present float64
 }
 
-// object appends the format of an object. The names of the hidden columns begin with the parameter "name".
+// object appends the format of a JSON object to w.format. The names of the hidden columns begin
+// with the parameter "name".
 func (w *documentWriter) object(name string, o *objectStats) {
 	w.format += "{"
 	begin := len(w.format)
@@ -240,8 +241,8 @@ func (w *documentWriter) member(name string, m *member, all int64) {
 }
 
 // within notes that the values written next are inside the member m. In the database, n of the
-// objects that can have this member have an object or array there. The returned function must be
-// called after the last of these values.
+// objects that can have this member have an object or array as its value. The returned function
+// must be called after the last of the values inside m.
 func (w *documentWriter) within(m *member, n int64) func() {
 	before := w.present
 	w.present *= float64(n) / float64(m.column.stats.rows)
@@ -270,8 +271,8 @@ func (w *documentWriter) bools(m *member) generated {
 	return generated{kind: "choice", value: "{" + strings.Join(parts, ", ") + "}"}
 }
 
-// scalar appends the format of a member that is a text or a number. If its values have several
-// types, only the most frequent type is imitated.
+// scalar appends the format of a member that is a text or a number to w.format. If its values have
+// several types, only the most frequent type is imitated.
 func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g generated)) {
 	st := &c.stats
 	class := slices.MaxFunc(st.present(), func(x, y int) int { return cmp.Compare(st.class[x].n, st.class[y].n) })

@@ -106,7 +106,8 @@ func (b *builder) fromFew(t *table, c *column, s *classStats, g generated) gener
 	return generated{kind: "pick", value: b.dictionaries[key] + ".value", also: skewed(s.distinct.values(), s.distinct.repeats())}
 }
 
-// weight returns how often value v occurs in about 1000 rows of the column that are not NULL.
+// weight returns how many of 1000 values of the column, not counting NULLs, are equal to v. It
+// returns at least 1.
 func (c *column) weight(v any) int64 {
 	return max(1, share(c.stats.few[v], c.stats.rows-c.stats.nulls))
 }

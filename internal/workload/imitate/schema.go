@@ -41,7 +41,7 @@ type table struct {
 // column is a column of a table that is neither generated nor hidden.
 type column struct {
 	name     string
-	declared string // the type, in upper case
+	declared string // the declared type, in upper case
 	affinity string
 	notNull  bool
 	key      int // position of the column in the primary key, from 1; 0 if it is not part of the key
@@ -88,8 +88,8 @@ func find[T any](list []*T, is func(*T) bool) *T {
 	return nil
 }
 
-// named returns the text that replaces a value of the table in the workload. The parameter "value" is the
-// value. If the workload does not replace it, named returns false.
+// named returns the text that replaces a value of the table in the workload. If the workload does
+// not replace the value, named returns false.
 func (t *table) named(value string) (string, bool) {
 	for _, c := range t.columns {
 		if name, ok := c.named(value); ok {

@@ -45,14 +45,14 @@ func (r *reservoir[T]) slot(size int) *T {
 // The constant "most" is the greatest number of distinct values that are counted one by one.
 const most = 4096
 
-// distinct counts the distinct values of a column, and measures how unequal their frequencies are. If the
-// number of values is above the constant "most", it estimates both to about 2 %: the number by HyperLogLog
-// (P. Flajolet and others, AofA 2007), and the sum of the squared frequencies by a count sketch (M. Charikar
-// and others, ICALP 2002).
+// distinct counts the distinct values of a column, and measures how unequal their frequencies are.
+// If there are more values than the constant "most" says, it makes estimates that are right to
+// about 2 %: of the number of values by HyperLogLog (P. Flajolet and others, AofA 2007), and of the
+// sum of the squared frequencies by a count sketch (M. Charikar and others, ICALP 2002).
 type distinct struct {
 	n       int64
 	counts  map[uint64]int64
-	log     *[4096]uint8 // like the field "squares", nil while values are counted one by one
+	log     *[4096]uint8 // like the field "squares", this is nil while values are counted one by one
 	squares *[8192]int64
 }
 
@@ -153,7 +153,8 @@ func skewed(n int64, p float64) []string {
 	return []string{fmt.Sprintf("skew: %g", math.Round(low*100)/100)}
 }
 
-// equal returns the probability that two values of a Zipf distribution are equal.
+// equal returns the probability that two random values of a Zipf distribution are equal. The
+// distribution has n values and the exponent s.
 func equal(n int64, s float64) float64 {
 	sum, squares := 0.0, 0.0
 	for k := int64(1); k <= n; {

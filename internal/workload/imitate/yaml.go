@@ -72,7 +72,7 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 	return w.String()
 }
 
-// needs returns the features that the schema uses and that some drivers lack.
+// needs returns the features of SQLite that the schema uses and that some drivers lack.
 func (b *builder) needs() []string {
 	var sql strings.Builder
 	for _, t := range b.schema.tables {

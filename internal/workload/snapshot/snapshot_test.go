@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// application opens the database, runs a script, reports that, and waits for the end of its
-// input. If the script ends with "write", it commits transactions of two rows until its input
-// ends, and does not wait for locks.
+// application opens the database, runs a script, reports that the script has run, and waits for the
+// end of its input. If the script ends with "write", it commits transactions of two rows until its
+// input ends, and does not wait for locks.
 func application(script, path string) error {
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
@@ -74,8 +74,9 @@ func application(script, path string) error {
 	}
 }
 
-// beside starts a process that runs the function "application", and returns when that has run the
-// script. The returned function stops the process, and fails the test if the process failed.
+// beside starts a process that runs the function "application", and returns when the process has
+// run the script. The returned function stops the process, and fails the test if the process
+// failed.
 func beside(t *testing.T, path, script string) func() {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

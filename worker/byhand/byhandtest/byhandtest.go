@@ -61,8 +61,8 @@ func Run(t *testing.T, p byhand.Program, d driver.Driver) {
 }
 
 // serve runs a trial. It returns the results that must be equal for the program and for the driver:
-// the answers without times, and the bytes of the database without the counters of its
-// transactions.
+// the worker's messages without times, and the bytes of the database file, without the counters of
+// transactions in its header.
 func serve(t *testing.T, req protocol.Request, run func(io.Reader, io.Writer) error) (answers []string, left []byte) {
 	t.Helper()
 	req.Path = filepath.Join(t.TempDir(), "test.db")

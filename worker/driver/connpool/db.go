@@ -100,7 +100,7 @@ func (s *session) guard(ctx context.Context) error {
 	done := ctx.Done()
 	if done == s.done {
 		if done == nil {
-			return nil // such a context has no end
+			return nil // a context without a Done channel never ends
 		}
 		return ctx.Err()
 	}
@@ -298,7 +298,7 @@ type pooledStmt struct {
 }
 
 // find returns the statement prepared on the connection c. It prepares the statement if c runs it
-// for the first time. The preparation is a function of its own, so that find is inlined.
+// for the first time. The preparation is in a separate function, so that the compiler can inline find.
 func (s *pooledStmt) find(c *session) (*stmt, error) {
 	if st := s.on[c.number]; st != nil {
 		return st, nil

@@ -74,8 +74,8 @@ func Apply(ctx context.Context, c Conn, s driver.Settings) error {
 }
 
 // NewFixed opens the connections of a pool one after the other. If a connection cannot be opened
-// or ctx ends, NewFixed closes the connections that are already open. It looks at ctx because a
-// pool may have thousands of connections.
+// or ctx ends, NewFixed closes the connections that are already open. It checks ctx before
+// each connection, because a pool may have thousands of connections.
 func NewFixed(ctx context.Context, size int, open func(number int) (ClosingConn, error)) (*Fixed, error) {
 	p := &Fixed{size: size, idle: make([]Conn, 0, size)}
 	for i := range size {

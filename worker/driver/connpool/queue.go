@@ -13,7 +13,7 @@ type Queue struct {
 	size    int64
 	present atomic.Int64 // callers that wait for a connection or have one
 	callers atomic.Int64 // callers that had to wait so far
-	waited  atomic.Int64 // time that they waited, in ns
+	waited  atomic.Int64 // total time that callers waited, in ns
 }
 
 // NewQueue returns the queue for a pool. The parameter "size" is the number of the pool's

@@ -53,7 +53,7 @@ func add(c *driver.Column, r int, v any) {
 	}
 }
 
-// zeros has, for each type, the value that is stored in place of NULL.
+// zeros has, for each type, the Go value that a batch stores in place of NULL.
 var zeros = [...]any{
 	driver.Int: int64(0), driver.Bool: int64(0), driver.Time: int64(0), driver.Real: 0.0, driver.Text: "", driver.Blob: "",
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// The benchmarks show the effect of a change to an adapter. They do not compare
+// The benchmarks below show the effect of a change to an adapter. They do not compare
 // drivers.
 
 // BenchmarkScript runs scripts, each four times as long as the previous one.
@@ -32,8 +32,9 @@ func quick(poolSize int) driver.Settings {
 	return driver.Settings{"journal_mode": "wal", "synchronous": "off", "pool_size": strconv.Itoa(poolSize)}
 }
 
-// BenchmarkRead reads rows by key on a connection, with a prepared and an ad hoc statement, and
-// on pools. It also reads a table, with columns declared as never NULL and as possibly NULL.
+// BenchmarkRead reads rows by key: on a connection, with a prepared and with an ad hoc statement, and
+// on pools, with a prepared statement. It also reads a whole table twice: with columns declared as
+// never NULL, and with columns declared as possibly NULL.
 func BenchmarkRead(b *testing.B, d driver.Driver) {
 	const keys = 10_000
 	ctx := context.Background() // with a context that can end, some libraries need a goroutine
@@ -56,7 +57,7 @@ func BenchmarkRead(b *testing.B, d driver.Driver) {
 		name     string
 		st       driver.Statement
 		adHoc    bool
-		poolSize int // 0 to run on a connection
+		poolSize int // number of connections; 0 to run on one connection taken from a pool
 	}{
 		{"key", byKey, false, 0},
 		{"key, ad hoc", byKey, true, 0},

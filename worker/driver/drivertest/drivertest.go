@@ -32,7 +32,7 @@ type Check struct {
 	Name string
 
 	// Key is the limit that a driver declares if it lacks the property. If Key is "", every
-	// driver must have the property. A declared "name" covers the keys "name=value" too.
+	// driver must have the property. A declared limit "name" also covers every key "name=value".
 	Key string
 
 	// Needs is the key of another check. If a driver declares that key as a limit, this check is
@@ -91,7 +91,7 @@ func Run(t *testing.T, d driver.Driver) {
 	l := driver.NewLimits(declared(d))
 	checks := Checks()
 	var ran atomic.Int64
-	t.Cleanup(func() { // this function runs after the checks that run at the same time
+	t.Cleanup(func() { // this function runs after all checks, including those that run in parallel
 		if ran.Load() < int64(len(checks)) {
 			return // the flag -run of go test has selected only some of the checks
 		}
@@ -114,7 +114,7 @@ func Run(t *testing.T, d driver.Driver) {
 
 // Failures runs all checks, each in a directory that newDir returns. It returns a map from the name
 // of a check to its error. Declared limits that no check tests are reported under the name
-// "limits". If no database can be opened and used, the only name is "open".
+// "limits". If no database can be opened and used, the map has only the name "open".
 func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
 	if err := opens(ctx, d, newDir()); err != nil {
 		return map[string]error{"open": err}

@@ -107,8 +107,8 @@ func noOtherWay(x *db) {
 	}
 }
 
-// plainVacuum fails unless VACUUM works in scripts and statements. The check filesRefused makes
-// sure that nothing can be attached afterward.
+// plainVacuum fails unless VACUUM works in scripts and statements. The check filesRefused tests that
+// no file can be attached after a VACUUM.
 func plainVacuum(x *db) {
 	for _, sql := range []string{"VACUUM", "vacuum;", "-- all\nVACUUM main /* it */;", "INSERT INTO t VALUES (1); VACUUM; INSERT INTO t VALUES (2); VACUUM"} {
 		within(fmt.Sprintf("script %q", sql), func() { x.script(sql) })
@@ -118,7 +118,7 @@ func plainVacuum(x *db) {
 	x.want("SELECT count(*) FROM t", 2)
 }
 
-// filesAllowed fails unless SQL may reach files in a context that allows it.
+// filesAllowed fails unless SQL can create other files in a context from [driver.AllowFiles].
 func filesAllowed(t test) {
 	other, copied := filepath.Join(t.dir, "other.db"), filepath.Join(t.dir, "copied.db")
 	t.ctx = driver.AllowFiles(t.ctx)

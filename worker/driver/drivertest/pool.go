@@ -27,8 +27,8 @@ func poolChecks() []Check {
 // markConn is a script that marks a connection. It fails if the connection is already marked.
 const markConn = "CREATE TEMP TABLE mark (id INTEGER)"
 
-// keepsConnections marks each connection of the pool. It checks that the connections still have
-// their marks after they were idle.
+// keepsConnections marks each connection of the pool with a temporary table. It checks that the
+// connections still have this table after they were idle.
 func keepsConnections(x *db) {
 	const n = 4
 	within(fmt.Sprint(n, " connections"), func() { x.onAll(n, func(c runner) { c.script(markConn) }) })
@@ -40,8 +40,9 @@ func keepsConnections(x *db) {
 	})
 }
 
-// closesIdle marks each connection and returns it to the pool. After that, as many marked connections
-// must stay open as the setting pool_idle says, or all if the pool has fewer.
+// closesIdle marks each connection with a temporary table and returns it to the pool. After that, as
+// many marked connections must stay open as the setting pool_idle says. If the pool has fewer
+// connections, all must stay open.
 func closesIdle(t test) {
 	const n = 4
 	for idle := range n + 2 {

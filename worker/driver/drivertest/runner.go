@@ -160,7 +160,7 @@ func (x *db) everyWay(f func(r runner)) {
 type runner struct {
 	driver.Runner
 	ctx   context.Context
-	adHoc bool // set if the method "prepare" makes ad hoc statements
+	adHoc bool // set if the method "prepare" makes statements with the field AdHoc set
 }
 
 func (r runner) script(sql string) { must(r.Script(r.ctx, sql)) }
@@ -191,7 +191,7 @@ func (r runner) query(st driver.Statement, b *driver.Batch) (list [][]any) {
 	return list
 }
 
-// rows returns the result of a query without parameters. The query is not ad hoc.
+// rows returns the result of a query without parameters. It prepares the query even if r.adHoc is set.
 func (r runner) rows(sql string, types ...driver.ColumnType) [][]any {
 	r.adHoc = false
 	return r.query(driver.Statement{SQL: sql, Columns: types}, nil)

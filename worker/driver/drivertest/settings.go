@@ -40,8 +40,8 @@ func settingChecks() []Check {
 	)
 }
 
-// appliedUnlessLimited is like the function "applied", but leaves out the settings that the driver
-// cannot apply.
+// appliedUnlessLimited returns a test that the settings in s take effect on every connection, except
+// those that the driver cannot apply.
 func appliedUnlessLimited(s driver.Settings) testFunc {
 	return alone(func(t test) {
 		can := s.With(nil)
@@ -63,8 +63,9 @@ func checkpoints(x *db) {
 	}
 }
 
-// applied opens a new database, creates a table in it, and reads the settings back on every
-// connection of the pool at once. Then it does the same with the existing database.
+// applied checks that the settings in s take effect. It opens a new database, creates a table in it,
+// and reads the settings back on every connection of the pool at once. Then it closes the database and
+// does the same again with the file that now exists.
 func applied(t test, s driver.Settings) {
 	over := s.With(driver.Settings{"pool_size": "3"})
 	if s["locking_mode"] == "exclusive" {

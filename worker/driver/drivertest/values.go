@@ -177,9 +177,9 @@ func textsOutlive(x *db) {
 	x.wantRows(driver.Statement{SQL: "SELECT 'text of row ' || i FROM (" + numbers(1000) + ")", Columns: columns(driver.Text)}, nil, 0, list)
 }
 
-// otherClass reads values of each SQLite type in columns of each declared type. The type check
-// must find the values that have a wrong type, and their rows. The query itself may report or
-// convert such values.
+// otherClass reads values of each SQLite type in columns of each declared type. A
+// [driver.TypeCheck] must find the values that have a wrong type, and their rows. The query itself
+// may report or convert such values.
 func otherClass(x *db) {
 	literals := map[string]string{"integer": "7", "real": "1.5", "text": "'abc'", "blob": "x'00ff'", "null": "NULL"}
 	var errs []error

@@ -31,7 +31,7 @@ type waiter struct {
 	run  func(r runner)
 }
 
-// holdAll takes a lock that lets no other connection read or write.
+// holdAll is SQL that takes a lock. While it is held, no other connection can read or write.
 const holdAll = "BEGIN EXCLUSIVE; INSERT INTO t (n) VALUES (1)"
 
 var waitLocked = []waiter{
@@ -65,8 +65,8 @@ func insertInTx(r runner, end func(driver.Tx, context.Context) error) {
 // ending is how an operation ended: with the error err, or with nil.
 type ending struct{ err error }
 
-// endsWaiting checks that the waiting operation ends soon after its context has ended, although
-// the lock is still held.
+// endsWaiting checks that an operation that waits for a lock ends soon after its context has ended,
+// although the lock is still held.
 func endsWaiting(got <-chan ending, release func() error) error {
 	// Libraries that obey the context need a thousandth of this time.
 	const soon = 2 * time.Second
@@ -80,8 +80,8 @@ func endsWaiting(got <-chan ending, release func() error) error {
 	return errors.Join(fmt.Errorf("it still waited for the lock %v after its context had ended", soon), err)
 }
 
-// endsAnyhow waits for the end of the operation. Any end is accepted, even if the operation ends
-// only after the lock was released.
+// endsAnyhow waits until an operation that waited for a lock has ended. Any end is accepted, even if
+// the operation ends only after the lock was released.
 func endsAnyhow(got <-chan ending, release func() error) error {
 	select {
 	case <-got:
@@ -132,8 +132,8 @@ func cancelWaiting(list []waiter, check func(got <-chan ending, release func() e
 	})
 }
 
-// clean takes the connection and empties the table. It fails if the connection is still within a
-// transaction, or if it receives an interrupt that was meant for an earlier borrower.
+// clean takes the pool's only connection and empties the table t. It fails if the connection is still
+// within a transaction, or if it receives an interrupt that was meant for an earlier borrower.
 func clean(x *db) {
 	within("the next borrower of the connection", func() {
 		x.conn(func(c runner) {

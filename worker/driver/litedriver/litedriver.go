@@ -16,10 +16,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
-// Conn is a connection of the library.
+// Conn is a connection of go-sqlite-lite or of one of its forks.
 type Conn interface {
-	// Prepare returns nil if sql has no statement. Each driver writes this method, because the
-	// library's own method returns the library's type of statements.
+	// Prepare returns nil if sql has no statement. Each driver implements this method itself, because
+	// the library's own method returns the library's type of statements.
 	Prepare(sql string) (Stmt, error)
 
 	Exec(sql string, args ...any) error
@@ -36,10 +36,10 @@ type Conn interface {
 	Close() error
 }
 
-// Stmt is a statement of the library.
+// Stmt is a prepared statement of go-sqlite-lite or of one of its forks.
 type Stmt interface {
-	// ColumnRawBytes returns SQLite's own memory. Each driver writes this method, because the
-	// library's own method returns the library's type of bytes.
+	// ColumnRawBytes returns the bytes of a column in SQLite's own memory. Each driver implements
+	// this method itself, because the library's own method returns the library's type of bytes.
 	ColumnRawBytes(i int) ([]byte, error)
 
 	Bind(args ...any) error

@@ -43,13 +43,13 @@ type Library struct {
 	LimitAttached func(conn driver.Conn, most int) (before int, err error)
 
 	// Prepared converts the context with which a statement is prepared. It is for libraries that
-	// otherwise assume that a statement is used only once, and may be nil. Prepared also converts
-	// the contexts of executions, because database/sql prepares a statement of a pool again on each
-	// connection that executes it.
+	// otherwise assume that a statement is used only once. For other libraries it is nil. Prepared
+	// also converts the contexts of executions, because database/sql prepares a statement of a pool
+	// again on each connection that executes it.
 	Prepared func(context.Context) context.Context
 
 	// Cancellable converts a context that can end. It is for libraries that ignore the end of a
-	// context unless the context is converted, and may be nil.
+	// context unless the context is converted. For other libraries it is nil.
 	Cancellable func(context.Context) context.Context
 
 	// DirtyCommit is set if a failed Commit leaves the transaction open. database/sql would then
@@ -58,7 +58,7 @@ type Library struct {
 	DirtyCommit bool
 }
 
-// New returns the contract's driver for a library.
+// New returns a [contract.Driver] for a library.
 func New(l Library) contract.Driver {
 	d := contract.New(l.Info, l.open)
 	if l.Registered == "" {
@@ -109,10 +109,10 @@ func (l *Library) wrap(err error) error {
 	return err
 }
 
-// wrapIn is like the method "wrap", but adds the error of ctx if ctx has ended and err has no
-// result code. Without the error of ctx, the cause would be unknown: when the context of a
-// transaction ends, database/sql rolls back, and its error only says that the transaction is over
-// or that its statement is closed.
+// wrapIn adds the result code to err, like the method "wrap". If err has no result code and ctx has
+// ended, it adds the error of ctx. Without the error of ctx, the cause would be unknown: when the
+// context of a transaction ends, database/sql rolls back, and its error only says that the
+// transaction is over or that its statement is closed.
 func (l *Library) wrapIn(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && l.Code(err) == 0 {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)

@@ -130,8 +130,8 @@ func (s *stmt) exec(ctx context.Context, args []any) (sql.Result, error) {
 	return s.text.ExecContext(ctx, s.SQL, args...)
 }
 
-// Box stores all values of b in b.Ready, as a []any in the order of binding. To save allocations,
-// it keeps the elements for texts that have not moved since the last call.
+// Box stores all values of b in b.Ready, as a []any in the order of binding. An element with a text
+// needs an allocation, so Box reuses the element of the last call if the text has not moved in memory.
 func (s *stmt) Box(b *contract.Batch) {
 	n := 0
 	if len(b.Columns) > 0 {

@@ -2,8 +2,8 @@ package sqldriver
 
 import "testing"
 
-// TestNext checks that each statement of a transaction has its own object, also if the transaction
-// has more statements than it has room for.
+// TestNext checks that each statement of a transaction has its own object, even if there are more
+// statements than elements in the array tx.first.
 func TestNext(t *testing.T) {
 	tx, seen := &tx{}, map[*stmt]bool{}
 	for i := range len(tx.first) + 2 {

@@ -58,7 +58,7 @@ func answers(t *testing.T, b *base) {
 	b.must(nil, protocol.Job{Answers: a})
 	selected := []string{"1 rows: int64 5", "1 rows: int64 6"}
 	if _, untyped := b.driver.Info().Limits["columns=any"]; untyped {
-		selected = []string{"not asked", "not asked"} // a recording does not contain the types of columns
+		selected = []string{"not asked", "not asked"} // this library needs the types of the columns, which a recording does not contain
 	}
 	var got []string
 	for _, p := range b.progress {

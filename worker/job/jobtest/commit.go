@@ -94,8 +94,8 @@ func (b *base) digest() string {
 }
 
 // commits checks that transactions are acknowledged in order. When a transaction is acknowledged,
-// it must be committed, and the next transaction must not have begun. The hashes must depend only
-// on the seed.
+// it must be committed, and the next transaction must not have begun. The hashes of the
+// tables must depend only on the seed.
 func commits(t *testing.T, b *base) {
 	var numbers, found, digests []string
 	c := &protocol.Commit{Plan: transfers(), Transactions: 100, Attempts: 1, Digests: true}
@@ -122,7 +122,7 @@ func commits(t *testing.T, b *base) {
 	if !slices.Equal(got.Digests, digests) || len(digests) != n+1 || len(slices.Compact(slices.Sorted(slices.Values(digests)))) != n+1 {
 		t.Errorf("digests %v, found %v, want %d different ones", got.Digests, digests, n+1)
 	}
-	// After the last transaction, the hash is the same with all drivers.
+	// After the last transaction, the hash of all tables is the same with all drivers.
 	const all, last = 19, "5c60bf0a4f2fd7e52f0bb2340b1f2110"
 	if n != all || digests[n] != last {
 		t.Errorf("after transaction %d, the hash is %s, want %s after transaction %d", n, digests[n], last, all)
@@ -217,8 +217,8 @@ func early(t *testing.T, b *base) {
 	b.want(number, "0")
 }
 
-// disturbed is a database whose transactions are committed by the function "commit". Its parameter
-// n is the number of commits on the connection so far, including this one.
+// disturbed is a database whose transactions are committed by the function "commit". The parameter n of
+// this function is the number of commits on the connection so far, including the current one.
 type disturbed struct {
 	driver.DB
 	commit func(n int, tx driver.Tx) error
@@ -327,7 +327,8 @@ func leftOpen(t *testing.T, b *base) {
 	b.want(number, "0")
 }
 
-// inserted checks what a transaction inserts, for each way in which a phase divides its rows.
+// inserted checks which rows a transaction inserts, for each way in which a phase divides its rows into
+// transactions.
 func inserted(t *testing.T, b *base) {
 	const rows = "SELECT (SELECT count(*) FROM users) || ' ' || (SELECT count(*) FROM articles)"
 	path := b.path
@@ -368,7 +369,8 @@ func inserted(t *testing.T, b *base) {
 }
 
 // withoutEffect checks operations that roll back, or that end with an error that they declare as a
-// result. Their transactions must change only the number.
+// result. The transactions of these operations must change only the number of the last
+// transaction.
 func withoutEffect(t *testing.T, b *base) {
 	empty := func(how string) plan.MixCall {
 		c := statement("SELECT id FROM accounts WHERE id < 0")
@@ -401,8 +403,8 @@ func withoutEffect(t *testing.T, b *base) {
 	}
 }
 
-// sameDigest checks that the hash does not depend on how a version of SQLite writes real numbers, or
-// stores an index.
+// sameDigest checks that the hash of all tables does not depend on how a version of SQLite writes real
+// numbers, or stores an index.
 func sameDigest(t *testing.T, b *base) {
 	b.script(`CREATE TABLE "a ""table"(x, "y z", _sqlite REAL); CREATE TABLE sqlite3(a TEXT COLLATE NOCASE) `)
 	b.script(`INSERT INTO "a ""table" VALUES (0.1, 1.0/3, -2.5), (1e300, -1e-300, 1e18/7), ('1.5', x'312e35', 9e99), (NULL, -0.7, 12345678.9012345678);

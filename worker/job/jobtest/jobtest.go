@@ -407,7 +407,7 @@ func taken(t *testing.T, b *base) {
 	if w := r.Concurrent.Writers; w.Failed != 100 || w.Operations != w.Rows+100 || w.Latency.Count != w.Operations || w.Latency.Failed != 100 {
 		t.Errorf("operations that failed: %+v", w)
 	}
-	// Other errors end the job.
+	// Errors other than those of locks and constraints end the job.
 	b.script(fmt.Sprintf("CREATE TRIGGER second BEFORE INSERT ON bench BEGIN SELECT abs(%d + %d - NEW.ID); END", math.MinInt64, 1<<30+1))
 	c.From = 1 << 30
 	r, err := b.do(t.Context(), nil, protocol.Job{Concurrent: c}, nil)

@@ -54,9 +54,9 @@ func (b *base) copyTo(dir string) string {
 	return copied
 }
 
-// judged checks the report of a judge on copies of the files after each transaction. A killed
-// process would have left the same files. The judge must find the number of the transaction, and
-// the hash that the job "commit" has returned, and must have written to the copies.
+// judged runs the job "judge" on copies of the database's files, made after each transaction. A killed
+// process would have left the same files. The job must find the number of the transaction, and the
+// hash that the job "commit" has returned, and must have written to the copies.
 func judged(t *testing.T, b *base) {
 	path := b.path
 	for _, mode := range []string{"delete", "wal"} {
@@ -83,7 +83,7 @@ func judged(t *testing.T, b *base) {
 			b.path = copies[3]
 			b.want("SELECT CAST(a AS TEXT) FROM sqlite3perf_commits_judged", "1")
 			b.want(number, "3")
-			// A second judge can't create its table.
+			// A second job "judge" can't create its table, because the table exists already.
 			if got := b.judge(s, b.path)[0]; got.Unwritable == "" || got.Error != "" || got.Transaction != 3 {
 				t.Errorf("%+v", got)
 			}
@@ -91,7 +91,7 @@ func judged(t *testing.T, b *base) {
 	}
 }
 
-// damaged checks that a judge finds each kind of damage, and that it then judges the next database.
+// damaged checks that the job "judge" finds each kind of damage, and then examines the next database.
 func damaged(t *testing.T, b *base) {
 	s := driver.Settings{"journal_mode": "delete", "pool_size": "1"}
 	b.must(s, protocol.Job{Commit: &protocol.Commit{Plan: transfers(), Transactions: 5, Attempts: 1}})
@@ -139,8 +139,8 @@ func damaged(t *testing.T, b *base) {
 	}
 }
 
-// absent checks that a judge finds no transaction if the database does not exist or is empty, or if
-// its setup has not ended.
+// absent checks that the job "judge" finds no transaction if the database does not exist or is empty,
+// or if the setup of the database has not ended.
 func absent(t *testing.T, b *base) {
 	b.script("CREATE TABLE " + protocol.CommitsTable + "(number INTEGER NOT NULL)")
 	empty := b.path + "-empty"
@@ -158,8 +158,8 @@ func absent(t *testing.T, b *base) {
 	}
 }
 
-// hotJournal checks that a judge rolls back a transaction that was under way when the process ended. The
-// cache of the transaction is so small that SQLite has written some of its pages to the database.
+// hotJournal checks that the job "judge" rolls back a transaction that was under way when the process
+// ended. SQLite's cache is so small that some changed pages of the transaction are in the database.
 func hotJournal(t *testing.T, b *base) {
 	s := driver.Settings{"journal_mode": "delete", "pool_size": "1"}
 	p := transfers()

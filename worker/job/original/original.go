@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Generate creates the table and fills it in one goroutine. For each row the loop makes random
+// Generate creates the table "bench" and fills it in one goroutine. For each row the loop makes random
 // bytes, their hash and both texts in hex, and runs the INSERT when a batch is full. Generate
 // returns the time of the loop.
 func Generate(db *sql.DB, rows, batch int) (took time.Duration, err error) {

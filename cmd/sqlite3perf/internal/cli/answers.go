@@ -44,8 +44,8 @@ type keeper interface {
 	Keep() (*result.Answer, error)
 }
 
-// Answer stores an answer with its run, and prints it. If the run has an answer instead of samples, Answer
-// stores the run too.
+// Answer stores an answer with the run that it is about, and prints the answer. If run.ID is 0, the run
+// has no samples and is not stored yet, so Answer stores it too.
 func (o *OutputOptions) Answer(ctx context.Context, env *Environment, run *result.Run, answer keeper, write AnswerWriter) error {
 	if run.ID == 0 {
 		KeepRun(ctx, env, o.Store, run, answer)

@@ -11,7 +11,7 @@ import (
 
 // An Await is something that a user waits for while workers are built.
 type Await struct {
-	For     string // such as "the first answer"
+	For     string // what the user waits for, such as "the first answer"
 	Built   build.Expectation
 	Measure time.Duration // estimated time after the workers are built
 	Longer  bool          // the measurement may take longer than Measure, because how long trials take is not known yet
@@ -34,7 +34,7 @@ func (a *Await) about(d time.Duration) string {
 	return "about " + coarsely(d)
 }
 
-// coarsely formats an estimated duration, which is not known to the second.
+// The function "coarsely" formats an estimated duration, which is not known to the second.
 func coarsely(d time.Duration) string {
 	if d > time.Minute {
 		d = d.Round(5 * time.Second)
@@ -42,7 +42,8 @@ func coarsely(d time.Duration) string {
 	return max(d.Round(time.Second), 0).String()
 }
 
-// A countdown estimates how much of an [Await] is left. It corrects the estimate whenever a worker is built.
+// A countdown estimates how long the user still has to wait for an [Await]. It corrects the estimate
+// whenever a worker is built.
 type countdown struct {
 	Await
 	began    time.Time
@@ -207,7 +208,7 @@ func (p *Progress) stopTicks() {
 	}
 }
 
-// told calls the function "change" with the countdown, if there is one.
+// told calls the function "change" with the countdown, unless there is no countdown.
 func (p *Progress) told(change func(*countdown)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

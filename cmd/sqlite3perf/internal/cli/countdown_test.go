@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestCountdown checks the time until an answer, which the bar shows. It must be there from the first second, be
-// corrected whenever a worker is built, and admit that everything takes longer than estimated.
+// TestCountdown checks the time until an answer, which the bar shows. The bar must show it from the first
+// second, correct it whenever a worker is built, and say so if everything takes longer than estimated.
 func TestCountdown(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -79,7 +79,8 @@ func TestCountdown(t *testing.T) {
 	}
 }
 
-// TestCountdownOfUnknown checks what the bar says if nobody knows how long the trials of a workload take.
+// TestCountdownOfUnknown checks what the bar says if it is not known how long the trials of a workload
+// take.
 func TestCountdownOfUnknown(t *testing.T) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	c := newCountdown(Await{For: "the first answer", Longer: true, Built: build.Expectation{

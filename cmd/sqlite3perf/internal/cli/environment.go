@@ -228,7 +228,8 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// DatabaseHere returns the error for a database that is given as an argument.
+// DatabaseHere returns the error for a database that the user gave as an argument. The error says
+// what to type instead.
 func DatabaseHere(cmd *cobra.Command, file string) error {
 	if cmd.Flags().Lookup("db") != nil {
 		return Usagef("%s is a database: name it with --db, as in: %s --db %s", file, cmd.CommandPath(), file)
@@ -236,7 +237,7 @@ func DatabaseHere(cmd *cobra.Command, file string) error {
 	return Usagef("%s is a database: %s", file, FromDatabase(file))
 }
 
-// FromDatabase says how a workload is made from a database.
+// FromDatabase returns a text that tells the user how to make a workload from a database.
 func FromDatabase(file string) string {
 	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates it; one with database: %s begins with a copy of it", file, PathOf(file))
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestWorst checks the exit status of a command that ends differently on several machines.
+// TestWorst checks the exit status of a command that ends with different statuses on several
+// machines.
 func TestWorst(t *testing.T) {
 	usage, incomplete, failed := Usagef("the time is too short"), Incomplete(errors.New("refused")), errors.New("broken")
 	for _, c := range []struct {

@@ -67,7 +67,7 @@ func (o *OutputOptions) OnlyOne(what string) error {
 	return nil
 }
 
-// Writes returns the flag that names the given file as an output, or "".
+// Writes returns the flag that names the given file as an output, or "" if no output is that file.
 func (o *OutputOptions) Writes(file string) string {
 	for _, to := range o.Each() {
 		if to.File != "" && SameFile(to.File, file) {

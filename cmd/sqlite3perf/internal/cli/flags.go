@@ -182,8 +182,8 @@ func Seed(given string) (uint64, error) {
 	return n, nil
 }
 
-// EachList splits each entry "name=value,value..." of list, and calls each(name, value) for every
-// value.
+// EachList splits each entry "name=value,value..." of the parameter "list", and calls each(name,
+// value) for every value.
 func EachList(flag string, list []string, each func(name, value string) error) error {
 	for _, entry := range list {
 		name, values, ok := strings.Cut(entry, "=")

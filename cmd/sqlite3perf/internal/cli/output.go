@@ -28,7 +28,7 @@ type OutputOptions struct {
 	More    []string // files of every -o after the first, each in the format of its extension
 	noColor bool
 	Full    bool               // print everything, even on a terminal
-	Flag    string             // the flag that names the file, with its value; "" for -o
+	Flag    string             // the flag that names the output file, with its value; "" if that flag is -o
 	Store   string             // the store as the user named it; "" for the default store
 	Source  string             // for an HTML page: the line that names the run of the answer, as in [document.Options]
 	Known   func(string) error // returns an error for an unknown format; nil if the command chooses the format
@@ -62,7 +62,7 @@ func (o *OutputOptions) AddFullFlag(f *pflag.FlagSet) {
 	Grouped(f, GroupOutput, "full")
 }
 
-// Named returns the flag that names the file, with its value.
+// Named returns the flag that names the output file, with its value.
 func (o *OutputOptions) Named() string { return cmp.Or(o.Flag, "-o "+o.File) }
 
 // Check returns an error if the results cannot be written to the requested file, or in the requested
@@ -213,7 +213,8 @@ func SameFile(a, b string) bool {
 	return aerr == nil && berr == nil && a == b
 }
 
-// Screen returns how many lines a report may have, or 0 for no limit.
+// Screen returns how many lines a report may have so that it fits on the terminal. It returns 0 for
+// no limit.
 func (o *OutputOptions) Screen(env *Environment) int {
 	if o.File == "" && env.StdoutWidth > 0 && !o.Full {
 		return screenLines(env.StdoutHeight)

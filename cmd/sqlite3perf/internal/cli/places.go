@@ -147,8 +147,8 @@ func (s Workshop) UsualDrivers() (names []string) {
 	return names
 }
 
-// formerNames maps former names of drivers to today's. The program from which sqlite3perf began used
-// the names under which libraries register with database/sql.
+// formerNames maps former names of drivers to their present names. The program from which
+// sqlite3perf began used the names under which libraries register with database/sql.
 var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
 
 func IsDirectory(path string) bool {
@@ -156,7 +156,7 @@ func IsDirectory(path string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// PathOf returns the path of a file so that it cannot be mistaken for the name of a built-in
+// PathOf returns a path that names the file and cannot be mistaken for the name of a built-in
 // workload.
 func PathOf(file string) string {
 	if filepath.IsAbs(file) || strings.HasPrefix(file, ".") {

@@ -72,8 +72,8 @@ round 2 of 2: 2 trials, 4s so far
 	}
 }
 
-// TestProgressOfManyRounds checks rounds of one second each. There must be a line every five
-// seconds, and one for the last round.
+// TestProgressOfManyRounds checks the progress of rounds of one second each. There must be a line
+// every five seconds, and one for the last round.
 func TestProgressOfManyRounds(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -147,7 +147,7 @@ func TestProgressOfMerge(t *testing.T) {
 		now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 		p := NewProgress(&Environment{Stderr: &out, RawErr: &out, StderrWidth: x.width, Now: func() time.Time { return now }}, false)
 		p.Told = now
-		for i := range 12 { // two steps of reading, then ten runs
+		for i := range 12 { // two calls while the store is read, then ten runs
 			p.Merging("pi.db", max(0, i-2), min(i/2, 1)*10)
 			now = now.Add(x.step)
 		}
@@ -182,9 +182,9 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestProgressOfRace checks the messages before a run that leaves out slower cases on the way, and
-// before a run whose cases may all be settled (precise enough) early. The first message must not
-// mention settling.
+// TestProgressOfRace checks the messages before a run that leaves out slower cases before its last
+// round, and before a run that ends early if its cases are settled (precise enough). The message
+// before the first kind of run must not mention settling.
 func TestProgressOfRace(t *testing.T) {
 	var out bytes.Buffer
 	p := NewProgress(&Environment{Stderr: &out, Now: time.Now}, false)
@@ -254,7 +254,8 @@ estimate now: 60 trials in 1m1s: longer than --time 1m0s, because 6 rounds are r
 	}
 }
 
-// TestProgressOfLittle checks a round of one trial that took almost no time.
+// TestProgressOfLittle checks the progress of a round of one trial that took almost no time: no
+// time may be shown as 0.
 func TestProgressOfLittle(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)

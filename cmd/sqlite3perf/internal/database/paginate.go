@@ -114,8 +114,8 @@ func interval(s stats.Summary, word func(float64) string) string {
 // curveWidth is the width of the curve in characters, from the lowest to the highest power of ten.
 const curveWidth = 60
 
-// printCurve draws the medians on a logarithmic scale: o for OFFSET, k for keyset, and x if both are
-// in the same column.
+// printCurve draws the median times on a logarithmic scale: o for OFFSET, k for keyset, and x if
+// both are in the same column.
 func printCurve(out io.Writer, list []depth) error {
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, d := range list {

@@ -136,7 +136,7 @@ func (d *database) open(name string) error {
 	if err != nil {
 		return failed("sqlite3_open_v2", err)
 	}
-	conn.SetBusyTimeout(0) // SQLite's default
+	conn.SetBusyTimeout(0) // 0 is SQLite's default
 	d.conn = conn
 	return nil
 }

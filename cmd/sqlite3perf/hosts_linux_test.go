@@ -263,7 +263,7 @@ func TestOneHost(t *testing.T) {
 }
 
 // TestSoakHostGone ends the connection to one of two hosts. Only the phases on that host may have failed.
-// It must be possible to resume the run once the host is back, and no machine may have anything left.
+// It must be possible to resume the run once the host is back, and no machine may keep files or processes of the run.
 func TestSoakHostGone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

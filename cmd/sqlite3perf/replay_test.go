@@ -122,7 +122,8 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: %s %q\nwant %s", keys, got, doubts, all)
 		}
 	}
-	// Each connection has its own client, so the query may run before the row is inserted.
+	// By default each recorded connection has its own client, so the SELECT of one connection may run
+	// before the INSERT of the other.
 	s, _ := replayOn(t, honest(), "{name: replay, replay: app.jsonl}", driver.Settings{"busy_timeout": "60000", "journal_mode": "wal"}, map[string]string{"app.jsonl": twoConnections})
 	if s.Operations != 10 || s.Failed != 0 || s.Skipped != 0 {
 		t.Error(counts(s))

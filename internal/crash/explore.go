@@ -139,7 +139,8 @@ var quiet = []string{"pool_size", "busy_timeout", "foreign_keys"}
 
 func (p *Planned) name() string { return p.Ref.Name + ", " + settingsWords(p.Settings, p.Own, quiet) }
 
-// directory creates a new directory for the files of one recording or of some states.
+// directory creates a new directory within x.Dir, for the files of one recorded program or for copies of a
+// database as crashes would leave it.
 func (x *Explorer) directory() (string, error) { return x.directoryIn(x.Dir) }
 
 func (x *Explorer) directoryIn(parent string) (string, error) {

@@ -34,7 +34,7 @@ func (p Picture) File(width int) chart.Chart {
 	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width, Legend: p.Legend(), Source: p.Source}
 }
 
-// Legend has a sentence for each mark in the names. If the picture shows intervals, it also has a
+// Legend has a sentence for each mark, such as !, that follows drivers' names in the picture. If the picture shows intervals, it also has a
 // sentence about the intervals.
 func (p Picture) Legend() []string {
 	list := slices.Clone(p.Marks)

@@ -68,7 +68,8 @@ func Ask(n *Name, dir string) *Questions {
 	return q
 }
 
-// optionsFor returns the options by which a library may understand a setting with the given value.
+// optionsFor returns the options of a data source name, such as _txlock=immediate, by which some library may
+// set the setting to the given value.
 func optionsFor(setting, value string) []string {
 	d, known := driver.LookupSetting(setting)
 	switch {

@@ -293,7 +293,8 @@ func (c *Cell) order(more bool) float64 {
 	return *c.Median
 }
 
-// figure returns a cell's figure in a metric, and its unit. The cell must have samples.
+// figure returns the summary of a cell's samples in the metric m, and the unit of its values. The cell must
+// have samples.
 func figure(t *stats.Table, c *stats.Cell, m metric, confidence float64) (sum stats.Summary, unit string) {
 	if m.Name == judgedBy {
 		return c.Summary, conditions.TimeUnit(t, c)

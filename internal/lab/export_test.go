@@ -40,7 +40,7 @@ var Added = added
 // Robbed reports whether other processes took too much CPU time from a trial.
 var Robbed = robbed
 
-// CheckShare checks the sample of one process of a mix.
+// CheckShare checks the sample of one process, if several processes share the operations of a mix.
 var CheckShare = checkShare
 
 // ApartIn returns the time between the beginnings of the first and the last process of a mix, and the warnings

@@ -240,8 +240,8 @@ func TestProcessesRefused(t *testing.T) {
 	}
 }
 
-// halfOf returns the sample of a process with one of two clients: operations that took 1 ms
-// each, some of which failed.
+// halfOf returns the sample of one of two processes that share a mix, each with one client. Each operation took
+// 1 ms. Some operations failed.
 func halfOf(operations, failed int64) *protocol.Sample {
 	h := latency.New()
 	for range operations {

@@ -112,8 +112,8 @@ func mix(phase, metric string, errors bool) measure {
 	}
 }
 
-// server returns the measure of an http phase: in closed loop if rate is 0, otherwise at that
-// rate.
+// server returns a function that makes the samples of an http phase. If rate is 0, each client sends its
+// next request after the last response; otherwise requests are sent at that rate per second.
 func server(phase string, rate float64) measure {
 	return func(l library, round int, noise float64) result.Sample {
 		s := mix(phase, "time/op", false)(l, round, noise)

@@ -251,7 +251,7 @@ type Trial struct {
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
 
-	// CPU has the CPU time that the trial used and lost. It is nil if the trial had no process, and
+	// CPU has the CPU time that the trial used, and the CPU time that others took from it. It is nil if the trial had no process, and
 	// in older runs.
 	CPU *CPU `json:"cpu,omitempty"`
 

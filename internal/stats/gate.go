@@ -82,7 +82,7 @@ type Gated struct {
 
 // NewGate judges comparisons of the same two sides, one for each metric. The parameter "most" is
 // [Gate.Max]. A regression that it finds is not confirmed yet. If a second measurement does not
-// find the regression too, [Gate.Confirm] changes the state of the cell.
+// find the regression too, [Gate.Confirm] changes the verdict on that cell.
 func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	g := &Gate{Max: most, Strict: true}
 	for _, c := range comparisons {

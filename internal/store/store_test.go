@@ -143,8 +143,8 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestExtentChanges checks that the extent of a run changes with its warnings and its answer, also if
-// an answer replaces another of the same length.
+// TestExtentChanges checks that a run's [store.Extent] changes when the run gets a warning or a stored answer,
+// and when another answer of the same length replaces the stored one.
 func TestExtentChanges(t *testing.T) {
 	ctx, s := t.Context(), mustOpen(t, newPath(t))
 	run := smallRun()

@@ -41,7 +41,8 @@ type comparison struct {
 	needs need
 }
 
-// operand has one figure for each round, which is the geometric mean of its quotients.
+// operand is one side of a claim's comparison. It has one figure for each round: the geometric mean of the
+// quotients in that round.
 type operand []quotient
 
 // quotient has one figure for each round: the figure of the cell with the key "over", divided by

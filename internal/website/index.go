@@ -141,7 +141,7 @@ func runGrid(entries []store.Entry, list []*JSONRun) document.Grid {
 	return g
 }
 
-// trendsDocument lists where the times of drivers changed, the newest change first.
+// trendsDocument lists the changes of drivers' times from one run to a later one, the newest change first.
 func trendsDocument(drivers []*history) document.Document {
 	type change struct {
 		h *history

@@ -301,7 +301,7 @@ type Stmt interface {
 	// stops at the first error, which is an [*Error] if SQLite gave a code.
 	Exec(ctx context.Context, b *Batch, lo, hi int) error
 
-	// ExecResult is like Exec for a single execution, whose parameters begin at row r. The Result
+	// ExecResult is like Exec for a single execution, which binds the rows of b from row r on. The Result
 	// is valid until the connection runs another statement. It is nil if the library returns no
 	// result.
 	ExecResult(ctx context.Context, b *Batch, r int) (Result, error)

@@ -101,9 +101,9 @@ func medianVerdicts() (list []verdict) {
 			unpromised: n.name != "independent" && n.name != "heavy tails",
 			is:         func(r *rand.Rand) bool { return holds(stats.Summarize(n.draw(r, rounds)).Interval, 0) }})
 	}
-	// ratio simulates equal sides and reports whether the interval of their ratio contains the
-	// true ratio, 1. In each round it divides the times of two successive trials, in random
-	// order.
+	// ratio simulates two drivers that are equally fast. It reports whether the interval of the ratio
+	// of their times contains the true ratio, 1. A round has two successive trials. Chance decides which
+	// trial is the first driver's.
 	ratio := func(r *rand.Rand, draw func(*rand.Rand, int) []float64, rounds int) bool {
 		x := draw(r, 2*rounds) // successive trials
 		var ratios []float64

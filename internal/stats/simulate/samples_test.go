@@ -35,7 +35,7 @@ func probablyDiffers(c *stats.Comparison) bool {
 }
 
 // equalFactors simulates a run of one driver with three settings, each with two values that have no
-// effect. It returns the run's only factorial.
+// effect. It returns the run's only [stats.Factorial].
 func equalFactors(r *rand.Rand) *stats.Factorial {
 	run := &result.Run{}
 	addTable(run, "w", world{shape: "normal", drivers: 8, rounds: 16}.table(r))

@@ -27,7 +27,7 @@ type Fixed struct {
 
 	mu      sync.Mutex
 	closed  bool
-	idle    []Conn      // ClosingConns; the last element is lent first
+	idle    []Conn      // connections of type ClosingConn; the last element is lent first
 	waiting []chan Conn // a channel for each waiting caller, in order of arrival
 	spare   []chan Conn // empty channels for future callers that have to wait
 

@@ -92,7 +92,7 @@ func stateOf(e *store.Entry) string {
 		return stateAnswer
 	case e.Stopped == result.StoppedInterrupted:
 		return stateInterrupted
-	case e.Statuses[result.OK] < e.Trials || e.Trials == 0:
+	case e.Statuses[result.OK] == 0 || len(e.Statuses) > 1:
 		return stateIncomplete
 	}
 	return stateComplete

@@ -64,6 +64,7 @@ func (s *shelf) open(ctx context.Context) (*store.Store, error) {
 		s.st, s.entries, s.judged = nil, nil, nil
 		clear(s.live)
 		clear(s.points)
+		s.kept = 0
 	}
 	if s.st == nil {
 		st, err := store.OpenReadOnly(ctx, s.path)

@@ -635,7 +635,7 @@ func TestRatios(t *testing.T) {
 }
 
 // TestListCounts checks that the list of runs counts the cases that are not OK and the kinds of
-// warnings, and says why each run ended.
+// warnings, and says why each run ended. A run is complete if every failed trial was repeated with success.
 func TestListCounts(t *testing.T) {
 	bad, warned := aRun(2, 1), aRun(3, 1)
 	for _, i := range []int{0, 3, 5} { // trials of the cases 1, 1 and 3
@@ -644,12 +644,17 @@ func TestListCounts(t *testing.T) {
 	bad.Trials[8].Status, bad.Trials[8].Samples = result.Wrong, nil // another trial of case 3
 	warned.Warnings = []result.Warning{{Code: "load", Message: "busy"}, {Code: "virtual", Message: "virtual"}, {Code: "virtual", Message: "again"}}
 	warned.Stopped = result.StoppedTime
-	l := get[*List](t, serveRuns(t, aRun(1, 1), bad, warned), "/api/v1/runs?order=asc")
+	resumed := aRun(4, 1)
+	failed := resumed.Trials[0]
+	failed.Status, failed.Samples, failed.Reason, failed.Repeated = result.Failed, nil, &protocol.Reason{Code: "timeout", Message: "no"}, true
+	failed.Order = len(resumed.Trials) + 1
+	resumed.Trials = append(resumed.Trials, failed)
+	l := get[*List](t, serveRuns(t, aRun(1, 1), bad, warned, resumed), "/api/v1/runs?order=asc")
 	var got []string
 	for _, r := range l.Runs {
 		got = append(got, fmt.Sprint(r.State, r.Cases, r.Bad, r.Warnings, r.Warned, " ", r.Ending))
 	}
-	if want := []string{"complete3 map[] 0 [] rounds done", "incomplete3 map[refused:1 wrong:1] 0 [] rounds done", "complete3 map[] 2 [noise] time over"}; !slices.Equal(got, want) {
+	if want := []string{"complete3 map[] 0 [] rounds done", "incomplete3 map[refused:1 wrong:1] 0 [] rounds done", "complete3 map[] 2 [noise] time over", "complete3 map[] 0 [] rounds done"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -30,8 +30,8 @@ func compareCommand(env *cli.Environment) *cobra.Command {
 		Short: "Say whether the second of two sides is slower than the first",
 		Long: `Compare answers one question: does SECOND take longer than FIRST? A side is a driver
 (mattn, modernc@v1.46.0, ./my-worker), a run of the store (its number, last, or the name
-that run --save-baseline gave it), or a JSON report (base.json). With one driver, the sides are two values of a setting or of a
-parameter, in the order in which you type them.
+that run --save-baseline gave it), or a JSON report (base.json). With one driver, the sides
+are two values of a setting or of a parameter, in the order in which you type them.
 
 Two drivers, or two values, are measured now, in the same rounds, until every verdict is
 clear or --time is over. Each cell (a phase of a workload with its settings) has a

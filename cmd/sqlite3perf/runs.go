@@ -17,10 +17,10 @@ func runsCommand(env *cli.Environment) *cobra.Command {
 		Use:   "runs",
 		Short: "List the stored runs",
 		Long: `Runs lists the stored runs by number. ENDED also has the profiled phase of a run of
-profiles, the command that stored its answer with a run, and the name of a baseline. SETTINGS has the settings
-and parameters that were given for the workloads, with all their values. If the runs are
-from several machines, there is a column MACHINE. --format csv has the same columns;
---format json has everything that the list knows of a run.`,
+profiles, the command that stored its answer with a run, and the name of a baseline.
+SETTINGS has the settings and parameters that were given for the workloads, with all
+their values. If the runs are from several machines, there is a column MACHINE. --format
+csv has the same columns; --format json has everything that the list knows of a run.`,
 		Example: "  sqlite3perf runs\n  sqlite3perf runs --format json",
 		Args:    cli.Arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return listRuns(cmd.Context(), env, &o) },

@@ -68,15 +68,14 @@ type mixClient struct {
 const maxHistograms = 256
 
 // mixOp is an operation of the mix as one client runs it, with the parameters of a chunk. The fields
-// that an execution needs come first, so that they share few cache lines. While SQLite runs, most of
-// the engine's memory leaves the nearest cache.
+// that an execution needs come first, for the same reason as in [mixCall].
 type mixOp struct {
 	runner  driver.Runner // the runner that prepared the statements
 	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex or timeout
 	calls   []mixCall
 	row     int   // number of the row of parameters that the next execution takes
 	done    int64 // executions so far, however they ended
-	simple  bool  // true if the operation is a transaction without mutex or timeout
+	plainTx bool  // true if the operation is a transaction without mutex or timeout
 	mutex   bool  // true if the client must hold the mutex around each attempt at the operation
 	early   int64 // executions that ended early because a statement returned no rows
 	failed  int64
@@ -350,7 +349,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.C
 			}
 			op.calls = append(op.calls, call)
 		}
-		op.simple = op.Transaction && !op.mutex && op.TimeoutMS == 0
+		op.plainTx = op.Transaction && !op.mutex && op.TimeoutMS == 0
 		if call := &op.calls[0]; len(op.calls) == 1 && call.reads && !call.ends && op.TimeoutMS == 0 && !op.Transaction && !op.mutex && !call.exclusive {
 			op.query = call
 		}

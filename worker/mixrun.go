@@ -60,7 +60,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
 					err = q.mismatch(c.rows - before)
 				}
-			} else if op.simple {
+			} else if op.plainTx {
 				early, err = c.transaction(ctx, op, op.row)
 			} else if op.TimeoutMS > 0 {
 				early, err = c.limited(ctx, op, op.row)

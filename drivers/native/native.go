@@ -112,10 +112,11 @@ func (c *conn) Run(sql string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.in.set(nil, 0, 0); err != nil {
+	c.kept = append(c.kept, s)
+	if err := s.in.set(nil, 0, 0); err != nil { // set checks that the statement has no parameters
 		return err
 	}
-	c.run, c.kept = append(c.run, frequent{sql, s.handle()}), append(c.kept, s)
+	c.run = append(c.run, frequent{sql, s.handle()})
 	return c.Run(sql)
 }
 

@@ -24,7 +24,7 @@ func ids(list []defects.Defect) string {
 	return strings.Join(names, " ")
 }
 
-// TestVersions checks whether versions at the ends of the affected ranges have the defect.
+// TestVersions checks which versions have a defect, at the ends of the affected ranges.
 func TestVersions(t *testing.T) {
 	const mattn, modernc, ncruces = "github.com/mattn/go-sqlite3", "modernc.org/sqlite", "github.com/ncruces/go-sqlite3"
 	for _, c := range []struct {
@@ -177,11 +177,11 @@ const pageHead = `# Known defects
 
 <!-- Made from internal/defects/defects.json by go test ./internal/defects -update. -->
 
-Some versions of SQLite and of the drivers' libraries have defects: they lose data, give wrong answers or stop a program. This page lists the defects whose sources we have read, the worst first. ` + "`sqlite3perf drivers --defects`" + ` lists the defects of each driver.
+Defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory; the worst come first. ` + "`sqlite3perf drivers --defects`" + ` lists those of each driver, by the versions that its worker reports.
 
-A defect does harm only if all its conditions are met. If *Do* is missing, use a version without the defect. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)).
+Only published defects whose sources we have read are listed. A defect does harm only if everything listed under *Needs* is present. Where nothing is listed under *Do*, use a version without the defect. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)).
 
-The release notes of [SQLite](https://www.sqlite.org/changes.html) and [modernc.org/sqlite](https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md) are another source.
+For [SQLite](https://www.sqlite.org/changes.html) and [modernc.org/sqlite](https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md), the release notes of the first version without the defect are another source.
 
 `
 
@@ -216,7 +216,7 @@ func page() string {
 			fmt.Fprintf(&b, "## %s\n", title)
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s (%s): %s. %s\n\n", d.ID, sentence(string(d.Effect)), versions(d), d.Title, d.Means)
-		b.WriteString(needs(d.Needs))
+		fmt.Fprintf(&b, "- Needs: %s\n", needs(d.Needs))
 		if !onlyUpdate(d) {
 			fmt.Fprintf(&b, "- Do: %s\n", d.Do)
 		}
@@ -236,16 +236,15 @@ func page() string {
 	return b.String()
 }
 
-// releaseNotes reports whether the first lines of docs/defects.md already name a source: the release
-// notes of SQLite, or of modernc.org/sqlite, for a version without the defect.
+// releaseNotes reports whether the head of the page covers a source: the release notes of SQLite, or of
+// modernc.org/sqlite, for a version without the defect.
 func releaseNotes(d defects.Defect, source string) bool {
 	return source == "https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md" || slices.ContainsFunc(d.Affected, func(r defects.Range) bool {
 		return source == "https://www.sqlite.org/releaselog/"+strings.ReplaceAll(r.Fixed, ".", "_")+".html"
 	})
 }
 
-// onlyUpdate reports whether d.Do only says to use a version without the defect. The ranges of
-// versions say this already.
+// onlyUpdate reports whether d.Do says no more than the ranges of versions: use one without the defect.
 func onlyUpdate(d defects.Defect) bool {
 	version := strings.TrimPrefix(strings.TrimPrefix(d.Do, "Use "), "SQLite ")
 	return version == d.Affected[len(d.Affected)-1].Fixed+" or newer."
@@ -264,67 +263,43 @@ func versions(d defects.Defect) string {
 	for _, r := range d.Affected {
 		switch {
 		case r.From == "" && r.Fixed == "":
-			list = append(list, "all versions")
+			list = append(list, "all")
 		case r.From == "":
-			list = append(list, "versions before "+r.Fixed)
+			list = append(list, "before "+r.Fixed)
 		case r.Fixed == "":
-			list = append(list, "from "+r.From+" on")
+			list = append(list, "from "+r.From)
 		default:
 			list = append(list, r.From+" to before "+r.Fixed)
 		}
 	}
-	text := strings.Join(list, "; ")
-	if d.Of == defects.OfSQLite {
-		return "SQLite " + strings.TrimPrefix(text, "versions ")
-	}
-	return text
+	return strings.Join(list, "; ")
 }
 
-// needs returns a list item with the conditions of a defect, or "" if it has none.
 func needs(n defects.Needs) string {
-	if strings.HasPrefix(n.Other, "unknown") {
-		return "- Its conditions are " + n.Other + ".\n"
-	}
 	var words []string
 	if n.OS != nil {
-		words = append(words, "on "+systems.Replace(strings.Join(n.OS, " or ")))
+		words = append(words, strings.Join(n.OS, " or "))
 	}
 	if n.Arch != nil {
-		words = append(words, "on "+strings.Join(n.Arch, " or "))
+		words = append(words, strings.Join(n.Arch, " or "))
 	}
 	if n.WAL {
-		words = append(words, "with journal_mode=wal")
+		words = append(words, "journal_mode=wal")
 	}
 	if n.Rollback {
-		words = append(words, "with a journal_mode other than wal")
+		words = append(words, "another journal_mode than wal")
 	}
 	if n.Connections {
-		words = append(words, "with several connections")
+		words = append(words, "more than one connection")
 	}
 	if n.Cancellation {
-		words = append(words, "if a context is canceled or times out")
+		words = append(words, "contexts that are canceled or have a deadline")
 	}
 	if n.Other != "" {
-		words = append(words, conjunction(n.Other)+" "+n.Other)
+		words = append(words, n.Other)
 	}
 	if words == nil {
-		return ""
+		return "nothing more."
 	}
-	return "- It occurs only " + strings.Join(words, ", and ") + ".\n"
-}
-
-var systems = strings.NewReplacer("darwin", "macOS", "linux", "Linux", "windows", "Windows")
-
-// conjunction returns "if" for a condition that is a clause ("a BLOB is written …"), and "with" for
-// a noun ("queries with EXISTS").
-func conjunction(condition string) string {
-	for _, word := range strings.Fields(condition) {
-		switch {
-		case strings.HasPrefix(word, "("), slices.Contains([]string{"that", "which", "whose"}, word):
-			return "with"
-		case slices.Contains([]string{"is", "are", "can", "cannot", "fails,", "writes"}, word):
-			return "if"
-		}
-	}
-	return "with"
+	return strings.Join(words, "; ") + "."
 }

@@ -92,7 +92,7 @@ func stateOf(e *store.Entry) string {
 		return stateAnswer
 	case e.Stopped == result.StoppedInterrupted:
 		return stateInterrupted
-	case e.Statuses[result.OK] == 0 || len(e.Statuses) > 1:
+	case e.Statuses[result.OK] == 0 || len(e.Statuses) > 1: // Statuses leaves out failed trials that were repeated
 		return stateIncomplete
 	}
 	return stateComplete

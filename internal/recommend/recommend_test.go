@@ -384,7 +384,7 @@ sql, no cgo: modernc, 3.00 times as slow as zombiezen (3.00 to 3.01)`},
 without cgo: modernc, 50.0% slower than mattn (49.5% to 50.4%); then ncruces, 2.00 times as slow as modernc (2.00 to 2.01)`},
 		"nothing to add": {[]fake{modernc, with(mattn, func(f *fake) { f.factor = 3 })}, `Take modernc, the fastest: mattn, the next, is 2.00 times as slow (1.99 to 2.01).`},
 		"a defect can make it slow": {[]fake{with(modernc, func(f *fake) { f.version = "v1.61.0" }), with(mattn, func(f *fake) { f.factor = 3 })}, `Take modernc, the fastest: mattn, the next, is 2.00 times as slow (1.99 to 2.01).
-can be slow: modernc-264: prepared statements are compiled again on every execution. It needs prepared statements that have col = ?, and a join or ORDER BY. Use v1.61.1 or newer`},
+can be slow: modernc-264: prepared statements are compiled again on every execution. It needs prepared statements with a col = ? in a join or with ORDER BY. Use v1.61.1 or newer`},
 		"noise": {[]fake{with(mattn, noisy), with(modernc, func(f *fake) { f.factor, f.noise = 1.1, 0.5 })},
 			`Take mattn or modernc: no clear difference yet, one of them may be up to 25% slower; about 249 more rounds would tell.
 without cgo: modernc, about as fast as mattn so far`},

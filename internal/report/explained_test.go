@@ -42,7 +42,7 @@ func TestExplained(t *testing.T) {
 		step := &bisect.Step{First: c.first, Second: c.second, Judgment: bisect.Changed, Cell: x, Analysis: a}
 		found := bisect.Bisection{Driver: "mattn", Finding: &bisect.Finding{Releases: []string{c.first, c.second}, Good: c.first, Bad: c.second, Pair: step,
 			Steps: []*bisect.Step{step}, Change: &bisect.Change{TableName: x.TableName, Verdict: x.Verdict}}}
-		const line = "known defect mattn-reprepare may explain why mattn@v1.14.53 needs more time in simple query: prepared statements are compiled again on every execution. It needs prepared statements that have col = ?"
+		const line = "known defect mattn-reprepare may explain why mattn@v1.14.53 needs more time in simple query: prepared statements are compiled again on every execution. It needs prepared statements with a col = ?"
 		const field = `"known_defects": [ { "defect": "mattn-reprepare", `
 		for _, f := range []struct {
 			what, want string

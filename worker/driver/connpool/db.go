@@ -107,16 +107,16 @@ func (s *session) guard(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.release != nil {
-		s.unguard()
-	}
+	s.unguard()
 	s.release, s.done = s.Guard(ctx), done
 	return nil
 }
 
 func (s *session) unguard() {
-	s.release()
-	s.release, s.done = nil, nil
+	if s.release != nil {
+		s.release()
+		s.release, s.done = nil, nil
+	}
 }
 
 func (s *session) script(sql string) error {
@@ -150,9 +150,7 @@ func (d *db) take(ctx context.Context) (*session, error) {
 }
 
 func (d *db) put(s *session) {
-	if s.release != nil {
-		s.unguard()
-	}
+	s.unguard()
 	d.pool.Put(s.Conn)
 }
 
@@ -185,11 +183,21 @@ func (d *db) Begin(ctx context.Context) (driver.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Run(d.begin); err != nil {
+	t, err := d.start(s, true)
+	if err != nil {
 		d.put(s)
 		return nil, err
 	}
-	return &tx{db: d, on: s, owned: true}, nil
+	return t, nil
+}
+
+// start begins a transaction on s. If the parameter "owned" is true, s returns to the pool when the
+// transaction ends.
+func (d *db) start(s *session, owned bool) (driver.Tx, error) {
+	if err := s.Run(d.begin); err != nil {
+		return nil, err
+	}
+	return &tx{db: d, on: s, owned: owned}, nil
 }
 
 func (d *db) Conn(ctx context.Context) (driver.Conn, error) {
@@ -238,10 +246,7 @@ func (c *conn) Begin(ctx context.Context) (driver.Tx, error) {
 	if err := c.on.guard(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.on.Run(c.db.begin); err != nil {
-		return nil, err
-	}
-	return &tx{db: c.db, on: c.on}, nil
+	return c.db.start(c.on, false)
 }
 
 func (c *conn) Close() error {
@@ -298,15 +303,11 @@ type pooledStmt struct {
 }
 
 // find returns the statement prepared on the connection c. It prepares the statement if c runs it
-// for the first time. The preparation is in a separate function, so that the compiler can inline find.
+// for the first time.
 func (s *pooledStmt) find(c *session) (*stmt, error) {
 	if st := s.on[c.number]; st != nil {
 		return st, nil
 	}
-	return s.prepare(c)
-}
-
-func (s *pooledStmt) prepare(c *session) (*stmt, error) {
 	inner, err := c.Prepare(s.st, true)
 	if err != nil {
 		return nil, err

@@ -27,9 +27,9 @@ type Fixed struct {
 
 	mu      sync.Mutex
 	closed  bool
-	idle    []Conn      // connections of type ClosingConn; the last element is lent first
-	waiting []chan Conn // a channel for each waiting caller, in order of arrival
-	spare   []chan Conn // empty channels for future callers that have to wait
+	idle    []ClosingConn      // the last element is lent first
+	waiting []chan ClosingConn // a channel for each waiting caller, in order of arrival
+	spare   []chan ClosingConn // empty channels for future callers that have to wait
 
 	waits  int64 // callers that had to wait so far
 	waited time.Duration
@@ -77,7 +77,7 @@ func Apply(ctx context.Context, c Conn, s driver.Settings) error {
 // or ctx ends, NewFixed closes the connections that are already open. It checks ctx before
 // each connection, because a pool may have thousands of connections.
 func NewFixed(ctx context.Context, size int, open func(number int) (ClosingConn, error)) (*Fixed, error) {
-	p := &Fixed{size: size, idle: make([]Conn, 0, size)}
+	p := &Fixed{size: size, idle: make([]ClosingConn, 0, size)}
 	for i := range size {
 		var c ClosingConn
 		err := ctx.Err()
@@ -112,18 +112,18 @@ func (p *Fixed) Take(ctx context.Context) (Conn, error) {
 // wait does the work of Take if all connections are taken. The caller has locked p.mu, and wait
 // unlocks it.
 func (p *Fixed) wait(ctx context.Context) (Conn, error) {
-	var given chan Conn
+	var given chan ClosingConn
 	if last := len(p.spare) - 1; last >= 0 {
 		given, p.spare = p.spare[last], p.spare[:last]
 	} else {
-		given = make(chan Conn, 1)
+		given = make(chan ClosingConn, 1)
 	}
 	p.waiting = append(p.waiting, given)
 	p.waits++
 	p.mu.Unlock()
 	began := time.Now()
 
-	var c Conn
+	var c ClosingConn
 	select {
 	case c = <-given:
 	case <-ctx.Done():
@@ -155,11 +155,11 @@ func (p *Fixed) Waited() (callers int64, total time.Duration) {
 // Put returns a connection to the pool.
 func (p *Fixed) Put(c Conn) {
 	p.mu.Lock()
-	p.put(c)
+	p.put(c.(ClosingConn))
 	p.mu.Unlock()
 }
 
-func (p *Fixed) put(c Conn) {
+func (p *Fixed) put(c ClosingConn) {
 	if len(p.waiting) == 0 {
 		p.idle = append(p.idle, c)
 		return
@@ -178,7 +178,7 @@ func (p *Fixed) Close() (err error) {
 		return errors.New("pool is already closed")
 	}
 	for _, c := range p.idle {
-		err = errors.Join(err, c.(ClosingConn).Close())
+		err = errors.Join(err, c.Close())
 	}
 	if n := p.size - len(p.idle); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %d connections are still in use", n, p.size))

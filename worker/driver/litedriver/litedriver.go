@@ -84,6 +84,11 @@ func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
+	return withCode(err)
+}
+
+// withCode is a function of its own so that wrap is inlined.
+func withCode(err error) error {
 	if e, ok := errors.AsType[coded](err); ok {
 		return &driver.Error{Code: e.Code(), Err: err}
 	}
@@ -117,10 +122,7 @@ func (c *conn) Run(sql string) error {
 	default:
 		err = c.Exec(sql)
 	}
-	if err != nil {
-		return wrap(err)
-	}
-	return nil
+	return wrap(err)
 }
 
 func (c *conn) LimitAttached(most int) (before int, err error) {

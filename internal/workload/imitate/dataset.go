@@ -13,7 +13,8 @@ import (
 // dataSet is a data set of the workload.
 type dataSet struct {
 	name    string
-	table   string // table that the rows are inserted into; "" if none
+	table   *table // table that the rows are inserted into, or nil
+	more    bool   // the rows are inserted after the imitation has been loaded
 	count   string
 	columns []generated
 }
@@ -54,13 +55,18 @@ func (d *dataSet) add(g generated) string {
 }
 
 // help adds a hidden column for the column c, and returns its name. The name is the name of c with the given
-// suffix. If a column in the parameter "avoid" already has this name, help changes the name.
-func (d *dataSet) help(c *column, suffix string, g generated, avoid []*column) string {
+// suffix. If a column of the table already has this name, help changes the name.
+func (d *dataSet) help(c *column, suffix string, g generated) string {
 	g.name, g.hidden = identifierOf(c.name)+"_"+suffix, true
-	for slices.ContainsFunc(avoid, func(c *column) bool { return strings.EqualFold(c.name, g.name) }) {
+	for d.table.column(g.name) != nil {
 		g.name += "_"
 	}
 	return d.add(g)
+}
+
+// helper returns a function that adds hidden columns for the column c by [dataSet.help].
+func (d *dataSet) helper(c *column) func(suffix string, g generated) string {
+	return func(suffix string, g generated) string { return d.help(c, suffix, g) }
 }
 
 // identifierOf returns a name in which "_" replaces all characters except ASCII letters, digits and
@@ -78,8 +84,8 @@ func identifierOf(name string) string {
 	return "_" + name
 }
 
-func (b *builder) newSet(name, table, count string) *dataSet {
-	d := &dataSet{name: b.unused(name), table: table, count: count}
+func (b *builder) newSet(name, count string) *dataSet {
+	d := &dataSet{name: b.unused(name), count: count}
 	b.sets = append(b.sets, d)
 	return d
 }
@@ -110,32 +116,31 @@ func parentsFirst(tables []*table) []*table {
 
 // load adds the data set with the rows of a table, and returns its name.
 func (b *builder) load(t *table) string {
-	d := &dataSet{name: t.set, table: t.name, count: "$" + t.set}
-	b.fill(d, t, false)
+	d := &dataSet{name: t.set, table: t, count: "$" + t.set}
+	b.fill(d)
 	b.sets = append(b.sets, d)
 	return d.name
 }
 
-func (b *builder) fill(d *dataSet, t *table, more bool) {
-	if strings.HasPrefix(t.virtual, "rtree") {
-		b.boxes(d, t, more)
+// fill adds columns to a data set: those of its table, and hidden ones.
+func (b *builder) fill(d *dataSet) {
+	if strings.HasPrefix(d.table.virtual, "rtree") {
+		b.boxes(d)
 		return
 	}
-	for _, c := range t.columns {
-		b.column(d, t, c, more)
+	for _, c := range d.table.columns {
+		b.column(d, c)
 	}
 }
 
 // boxes adds the columns of an R-tree's rows to a data set. Each row is a point: a box whose upper and lower
 // bounds are equal. If both bounds were random numbers, the upper bound could be less than the lower one,
 // which an R-tree refuses.
-func (b *builder) boxes(d *dataSet, t *table, more bool) {
+func (b *builder) boxes(d *dataSet) {
+	t := d.table
 	b.note("table %s: its boxes are points", t.name)
-	points := b.dictionaries["points "+t.name]
-	if points == "" {
-		p := b.newSet(t.set+"_points", "", "$"+t.set)
-		points = p.name
-		b.dictionaries["points "+t.name] = points
+	points := b.once("points", t, func() string {
+		p := b.newSet(t.set+"_points", "$"+t.set)
 		for j := 1; j+1 < len(t.columns); j += 2 {
 			s := &t.columns[j].stats
 			class := &s.class[reals]
@@ -148,13 +153,14 @@ func (b *builder) boxes(d *dataSet, t *table, more bool) {
 			}
 			p.add(g)
 		}
-	}
+		return p.name
+	})
 	first := "1"
-	if more {
+	if d.more {
 		first = "1 + $" + t.set
 	}
 	d.add(generated{name: t.columns[0].name, kind: "serial", value: first})
-	row := d.help(t.columns[0], "row", generated{kind: "serial", value: "0"}, t.columns)
+	row := d.help(t.columns[0], "row", generated{kind: "serial", value: "0"})
 	for j := 1; j+1 < len(t.columns); j += 2 {
 		for _, c := range t.columns[j : j+2] {
 			d.add(generated{name: c.name, kind: "pick", value: fmt.Sprintf("%s.x%d", points, j), also: []string{"at: " + row}})
@@ -177,8 +183,9 @@ func (b *builder) additions(tables []*table) []*dataSet {
 			b.note("no rows are inserted into %s after loading, because %s", t.name, why)
 			continue
 		}
-		d := b.newSet("more_"+t.name, t.name, "$"+b.inserts)
-		b.fill(d, t, true)
+		d := b.newSet("more_"+t.name, "$"+b.inserts)
+		d.table, d.more = t, true
+		b.fill(d)
 		list = append(list, d)
 	}
 	return list

@@ -145,11 +145,11 @@ func (m *member) scalars() int64 { return m.column.stats.rows - m.column.stats.n
 
 // document returns the generator of a column of JSON: arrays if most of the column's values are arrays,
 // otherwise objects with the members that the column's objects have.
-func (b *builder) document(d *dataSet, t *table, c *column, s *classStats, more bool) generated {
+func (b *builder) document(d *dataSet, c *column, s *classStats) generated {
 	st := c.stats.document
-	w := &documentWriter{b: b, d: d, t: t, more: more, colon: ":", comma: ",", present: 1}
+	w := &documentWriter{b: b, d: d, colon: ":", comma: ",", present: 1}
 	if st.arrays > st.n/2 {
-		text := d.help(c, "text", generated{kind: "text", value: lessLengths(s, int64(len(`[""]`)))}, t.columns)
+		text := d.help(c, "text", generated{kind: "text", value: lessLengths(s, int64(len(`[""]`)))})
 		return generated{kind: "format", value: yamlText("[%j]"), also: []string{"of: " + text}}
 	}
 	w.keys, w.items = b.schema.keysOfJSON()
@@ -161,7 +161,7 @@ func (b *builder) document(d *dataSet, t *table, c *column, s *classStats, more 
 	w.object(c.name, &st.objects)
 	if len(w.of) == 0 {
 		w.format = `{"value":%j}`
-		w.of = []string{d.help(c, "text", generated{kind: "text", value: lessLengths(s, int64(len(w.format)))}, t.columns)}
+		w.of = []string{d.help(c, "text", generated{kind: "text", value: lessLengths(s, int64(len(w.format)))})}
 	}
 	format := w.format[:len(w.format)-1] + strings.Repeat(" ", int(min(1000, max(0, math.Round(blank))))) + "}"
 	return generated{kind: "format", value: yamlText(format), also: []string{"of: [" + strings.Join(w.of, ", ") + "]"}}
@@ -171,8 +171,6 @@ func (b *builder) document(d *dataSet, t *table, c *column, s *classStats, more 
 type documentWriter struct {
 	b      *builder
 	d      *dataSet
-	t      *table
-	more   bool
 	keys   map[string]bool // names of members that occur in the schema's expressions
 	items  int             // number of items that an array needs, because the schema's expressions use them
 	format string
@@ -215,7 +213,7 @@ func (w *documentWriter) member(name string, m *member, all int64) {
 	c.name = name
 	add := func(verb, suffix string, g generated) {
 		w.format += verb
-		w.of = append(w.of, w.d.help(c, suffix, g, w.t.columns))
+		w.of = append(w.of, w.d.help(c, suffix, g))
 	}
 	switch {
 	case all == 0:
@@ -291,7 +289,7 @@ func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g gener
 		class = ints
 		st.class[ints], st.class[reals] = st.class[reals], classStats{}
 	}
-	g := w.b.class(w.d, w.t, c, class, w.more)
+	g := w.b.class(w.d, c, class)
 	g.nulls = w.nulls(st, st.class[class].n)
 	add("%j", "value", g)
 }

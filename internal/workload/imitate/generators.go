@@ -11,10 +11,9 @@ import (
 // distribution.
 const intervals = 16
 
-// column adds the generator of a column to the data set d of table t. The parameter "more" is true if the
-// rows of d are inserted after the imitation has been loaded.
-func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
-	st := &c.stats
+// column adds the generator of a column of d.table to the data set d.
+func (b *builder) column(d *dataSet, c *column) {
+	t, st := d.table, &c.stats
 	present := st.present()
 	nulls := share(st.nulls, st.rows)
 	g := generated{kind: "const", value: "null"}
@@ -22,27 +21,27 @@ func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	case len(present) == 0:
 	case c.rowid:
 		low, step := b.steps(&st.class[ints], t)
-		g = t.serial(low, step, more)
+		g = d.serial(low, step)
 	case slices.Contains(t.parts(), c):
-		g = b.part(d, t, c, more)
+		g = b.part(d, c)
 	case c.foreign != nil && b.pickable(c):
-		g = b.reference(d, t, c, more)
+		g = b.reference(d, c)
 	case len(present) > 1:
-		b.mixed(d, t, c, more)
+		b.mixed(d, c)
 		return
 	default:
-		g = b.class(d, t, c, present[0], more)
+		g = b.class(d, c, present[0])
 	}
 	g.name, g.nulls = c.name, nulls
 	d.add(g)
 }
 
-// serial returns the generator of low, low + step, low + 2 * step and so on. If the parameter "more" is
-// true, the values continue after the value of the last loaded row.
-func (t *table) serial(low, step int64, more bool) generated {
+// serial returns the generator of low, low + step, low + 2 * step and so on. If d.more is true, the values
+// continue after the value of the last loaded row.
+func (d *dataSet) serial(low, step int64) generated {
 	first := fmt.Sprint(low)
-	if more {
-		first = fmt.Sprintf("%d + %d * $%s", low, step, t.set)
+	if d.more {
+		first = fmt.Sprintf("%d + %d * $%s", low, step, d.table.set)
 	}
 	return generated{kind: "serial", value: first, also: []string{fmt.Sprintf("step: %d", step)}}
 }
@@ -57,38 +56,36 @@ func share(part, of int64) int64 {
 
 // mixed adds a column with values of several classes, such as integers and texts. Each class has a
 // hidden column.
-func (b *builder) mixed(d *dataSet, t *table, c *column, more bool) {
+func (b *builder) mixed(d *dataSet, c *column) {
 	st := &c.stats
 	left := st.rows
 	var of []string
 	for _, class := range st.present() {
-		g := b.class(d, t, c, class, more)
+		g := b.class(d, c, class)
 		g.nulls = 1000 - share(st.class[class].n, left)
 		left -= st.class[class].n
-		of = append(of, d.help(c, [...]string{"int", "real", "text", "blob"}[class], g, t.columns))
+		of = append(of, d.help(c, [...]string{"int", "real", "text", "blob"}[class], g))
 	}
 	d.add(generated{name: c.name, kind: "coalesce", value: "[" + strings.Join(of, ", ") + "]"})
 }
 
 // class returns a generator for a part of a column's values: the values of the given storage class, such as
 // ints.
-func (b *builder) class(d *dataSet, t *table, c *column, class int, more bool) generated {
-	st := &c.stats
-	s := &st.class[class]
-	several := len(st.present()) > 1
+func (b *builder) class(d *dataSet, c *column, class int) generated {
+	s := &c.stats.class[class]
 	if class == reals && !s.fraction && c.affinity == "REAL" {
 		class = ints // SQLite, too, stores whole numbers in a REAL column as integers
 	}
 	switch class {
 	case ints:
-		return b.integers(t, c, s, several, more)
+		return b.integers(d, c, s)
 	case reals:
-		return b.realNumbers(t, c, s)
+		return b.realNumbers(d.table, c, s)
 	case texts:
-		return b.text(d, t, c, s, several, more)
+		return b.text(d, c, s)
 	}
 	if s.distinct.repeated() && !c.unique {
-		return b.fromFew(t, c, s, generated{kind: "blob", value: lengths(s)})
+		return b.fromFew(d.table, c, s, generated{kind: "blob", value: lengths(s)})
 	}
 	return generated{kind: "blob", value: lengths(s)}
 }
@@ -96,14 +93,13 @@ func (b *builder) class(d *dataSet, t *table, c *column, class int, more bool) g
 // fromFew returns the generator of a column whose values occur several times. The generator picks the
 // values from a data set with one column, whose generator is g.
 func (b *builder) fromFew(t *table, c *column, s *classStats, g generated) generated {
-	key := fmt.Sprintf("%p", s)
-	if b.dictionaries[key] == "" {
-		d := b.newSet(t.set+"_"+c.name+"_values", "", fmt.Sprint(s.distinct.choices()))
+	few := b.once("few", s, func() string {
+		d := b.newSet(t.set+"_"+c.name+"_values", fmt.Sprint(s.distinct.choices()))
 		g.name = "value"
 		d.add(g)
-		b.dictionaries[key] = d.name
-	}
-	return generated{kind: "pick", value: b.dictionaries[key] + ".value", also: skewed(s.distinct.values(), s.distinct.repeats())}
+		return d.name
+	})
+	return generated{kind: "pick", value: few + ".value", also: skewed(s.distinct.values(), s.distinct.repeats())}
 }
 
 // weight returns how many of 1000 values of the column, not counting NULLs, are equal to v. It

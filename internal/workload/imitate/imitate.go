@@ -48,28 +48,46 @@ type Table struct {
 const small = 1000
 
 type builder struct {
-	schema       *schema
-	name         string
-	file         string
-	keep         bool
-	share        float64
-	packed       bool // the workload runs VACUUM after loading
-	sets         []*dataSet
-	names        map[string]bool // names of data sets and parameters, in lower case
-	dictionaries map[string]string
-	vocabularies map[*column]string
-	numbers      map[string]string
-	renamed      map[string]string  // names of indexes in the workload, by their name in the database, where the two differ
-	parameters   map[*column]string // parameters of queries, by the column that a query compares with the parameter
-	words        map[*column]string // parameters of full-text queries, by the column whose texts contain the parameter's values as words
-	inserts      string
-	reads        string
-	checks       []check           // CHECK constraints of the workload
-	scripted     map[string]bool   // names of the workload's triggers
-	failing      map[string]string // reason why the workload lacks a trigger, by the trigger's name
-	closed       map[string]string // reason why no phase inserts into a table, by the table's name
-	onlyFull     string            // why the workload can only be measured at the full scale, or ""
-	notes        []string
+	schema   *schema
+	name     string
+	file     string
+	keep     bool
+	share    float64
+	packed   bool              // the workload runs VACUUM after loading
+	failing  map[string]string // reason why the workload lacks a trigger, by the trigger's name
+	closed   map[string]string // reason why no phase inserts into a table, by the table's name
+	onlyFull string            // why the workload can only be measured at the full scale, or ""
+	draft
+}
+
+// draft is the part of a builder that [Workload.write] creates anew each time.
+type draft struct {
+	sets     []*dataSet
+	names    map[string]bool    // names of data sets and parameters, in lower case
+	made     map[purpose]string // names of data sets, hidden columns and parameters, by their purpose
+	renamed  map[string]string  // names of indexes in the workload, by their name in the database, where the two differ
+	inserts  string
+	reads    string
+	checks   []check         // CHECK constraints of the workload
+	scripted map[string]bool // names of the workload's triggers
+	notes    []string
+}
+
+// purpose says what a data set, a hidden column or a parameter is made for.
+type purpose struct {
+	what string
+	of   any // for example the table or the column for which it is made
+}
+
+// once returns the name of what is made for a purpose. It calls the function "make", which returns the name,
+// only for a new purpose.
+func (b *builder) once(what string, of any, make func() string) string {
+	name, made := b.made[purpose{what, of}]
+	if !made {
+		name = make()
+		b.made[purpose{what, of}] = name
+	}
+	return name
 }
 
 // From makes a workload from a database that [Open] has opened.
@@ -114,11 +132,7 @@ func From(ctx context.Context, source *Source, o Options) (*Workload, error) {
 // database so far.
 func (w *Workload) write(ctx context.Context) error {
 	b := w.builder
-	b.sets, b.notes, b.checks = nil, nil, nil
-	b.names = map[string]bool{"set": true, "statement": true}
-	b.dictionaries, b.vocabularies, b.numbers = map[string]string{}, map[*column]string{}, map[string]string{}
-	b.renamed = map[string]string{}
-	b.parameters, b.words = map[*column]string{}, map[*column]string{}
+	b.draft = draft{names: map[string]bool{"set": true, "statement": true}, made: map[purpose]string{}, renamed: map[string]string{}, scripted: map[string]bool{}}
 	w.Tables, w.Queries = nil, nil
 	if b.onlyFull != "" {
 		b.note("%s", b.onlyFull)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 )
 
 // pickable reports whether the values of a foreign key can be picked from the rows of its
@@ -38,20 +37,17 @@ func (c *column) of(set string) string {
 }
 
 // reference returns the generator of a column of a foreign key.
-func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generated {
-	f := c.foreign
+func (b *builder) reference(d *dataSet, c *column) generated {
+	t, f := d.table, c.foreign
 	st := &c.stats
 	to := c.target()
 	g := generated{kind: "pick", value: to.of(f.parent.set)}
-	at := func(suffix string, n generated) generated {
-		if b.numbers[d.name+" "+suffix] == "" {
-			b.numbers[d.name+" "+suffix] = d.help(f.columns[0], suffix, n, t.columns)
-		}
-		g.also = []string{"at: " + b.numbers[d.name+" "+suffix]}
+	at := func(row generated) generated {
+		name := fmt.Sprintf("row%d", slices.Index(t.foreign, f))
+		g.also = []string{"at: " + b.once(name, d, func() string { return d.help(f.columns[0], name, row) })}
 		return g
 	}
 	values, parents := st.values(), f.parent.rows
-	number := fmt.Sprintf("row%d", slices.Index(t.foreign, f))
 	var repeats float64
 	for i := range st.class {
 		if st.class[i].n > 0 {
@@ -60,57 +56,59 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	}
 	skew := skewed(parents, repeats)
 	switch {
-	case f.parent == t && more:
+	case f.parent == t && d.more:
 	case f.parent == t: // the key refers to an earlier row of the same table
-		return at(number, generated{kind: "serial", value: "0", also: []string{"step: 1", "every: 2"}})
-	case c.unique && st.ascends() && !more:
-		return at(number, generated{kind: "serial", value: "0", also: []string{"step: $" + f.parent.set, "every: $" + t.set}})
+		return at(generated{kind: "serial", value: "0", also: []string{"step: 1", "every: 2"}})
+	case c.unique && st.ascends() && !d.more:
+		return at(generated{kind: "serial", value: "0", also: []string{"step: $" + f.parent.set, "every: $" + t.set}})
 	case c.unique:
-		n := generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set)}
-		if more {
+		n := generated{kind: "shuffle", value: rowsOf(f.parent.set)}
+		if d.more {
 			n = generated{kind: "serial", value: "$" + t.set}
 		}
-		return at(number, n)
-	case st.ascends() && !more:
-		return at(number, generated{kind: "serial", value: "0", also: []string{fmt.Sprintf("step: %d", min(values, parents)), fmt.Sprintf("every: %d", t.rows)}})
-	case !more && float64(values) > 0.95*float64(parents) && repeats*float64(t.rows)+0.5 < float64(t.rows)/float64(parents):
+		return at(n)
+	case st.ascends() && !d.more:
+		return at(generated{kind: "serial", value: "0", also: []string{fmt.Sprintf("step: %d", min(values, parents)), fmt.Sprintf("every: %d", t.rows)}})
+	case !d.more && float64(values) > 0.95*float64(parents) && repeats*float64(t.rows)+0.5 < float64(t.rows)/float64(parents):
 		// All parents have about the same number of rows that refer to them.
-		return at(number, generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)})
+		return at(generated{kind: "shuffle", value: rowsOf(t.set)})
 	case len(f.columns) > 1 && skew != nil:
-		return at(number, generated{kind: "zipf", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set), also: skew})
+		return at(generated{kind: "zipf", value: rowsOf(f.parent.set), also: skew})
 	case len(f.columns) > 1:
-		return at(number, generated{kind: "int", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set)})
+		return at(generated{kind: "int", value: rowsOf(f.parent.set)})
 	}
 	g.also = skew
 	return g
 }
 
+// rowsOf returns the numbers of a data set's rows, from the least to the greatest, as bounds of a generator.
+func rowsOf(set string) string { return fmt.Sprintf("[0, $%s - 1]", set) }
+
 // part returns the generator of a column of t.parts. The generator picks the column's values from the data
 // set that b.keys(t) adds. In that data set, no two rows are equal. Rows that are equal in all columns except
-// the last are consecutive, and such groups are about as large as in the database. The parameter "more" is
-// true for rows that are inserted after loading. For them, the values of the last column come from the data
-// set that the method "domain" returns, and differ from those of all loaded rows.
-func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
+// the last are consecutive, and such groups are about as large as in the database. In rows that are inserted
+// after loading, the values of the last column come from the data set that the method "domain" returns, and
+// differ from those of all loaded rows.
+func (b *builder) part(d *dataSet, c *column) generated {
+	t := d.table
 	x := t.composite
 	j, last := slices.Index(t.parts(), c), len(x.columns)-1
 	keys := b.keys(t)
-	if first := x.columns[0]; !more || j < last {
+	if first := x.columns[0]; !d.more || j < last {
 		n := generated{kind: "serial", value: "0"}
-		if more {
+		if d.more {
 			n.also = []string{"step: $" + t.set, "every: $" + b.inserts}
 		} else if ascending := first.stats.ascends() && (!t.noRowid || t.packed); !ascending {
-			n = generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)}
+			n = generated{kind: "shuffle", value: rowsOf(t.set)}
 		}
-		if b.numbers[d.name] == "" {
-			b.numbers[d.name] = d.help(first, "row", n, t.columns)
-		}
-		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + b.numbers[d.name]}}
+		at := b.once("row", d, func() string { return d.help(first, "row", n) })
+		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + at}}
 	}
 	next := generated{kind: "serial", value: "0"}
 	if c.foreign != nil && b.pickable(c) { // pick values that come after the values that are already inserted
 		next = generated{kind: "serial", value: fmt.Sprint(x.run(t.rows)), also: []string{"step: $" + t.set, "every: $" + b.inserts}}
 	}
-	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}
+	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next)}}
 }
 
 // parts returns the columns of t.composite, followed by t.siblings. t.composite is the unique index that
@@ -126,21 +124,19 @@ func (t *table) parts() []*column {
 // keys returns the name of the data set with the combinations of values of t.composite. It adds the
 // data set if there is none yet.
 func (b *builder) keys(t *table) string {
-	if name := b.dictionaries["keys "+t.name]; name != "" {
-		return name
-	}
-	x := t.composite
-	d := b.newSet(t.set+"_keys", "", "$"+t.set)
-	b.dictionaries["keys "+t.name] = d.name
-	for j := range t.parts() {
-		number := generated{name: fmt.Sprintf("row%d", j), hidden: true, kind: "serial", value: "0"}
-		if j < len(x.columns)-1 {
-			number.also = []string{fmt.Sprintf("step: %d", x.different(j)), fmt.Sprintf("every: %d", max(1, t.rows))}
+	return b.once("keys", t, func() string {
+		x := t.composite
+		d := b.newSet(t.set+"_keys", "$"+t.set)
+		for j := range t.parts() {
+			number := generated{name: fmt.Sprintf("row%d", j), hidden: true, kind: "serial", value: "0"}
+			if j < len(x.columns)-1 {
+				number.also = []string{fmt.Sprintf("step: %d", x.different(j)), fmt.Sprintf("every: %d", max(1, t.rows))}
+			}
+			d.add(number)
+			d.add(generated{name: fmt.Sprintf("part%d", j), kind: "pick", value: b.domain(t, j, false), also: []string{"at: " + number.name}})
 		}
-		d.add(number)
-		d.add(generated{name: fmt.Sprintf("part%d", j), kind: "pick", value: b.domain(t, j, false), also: []string{"at: " + number.name}})
-	}
-	return d.name
+		return d.name
+	})
 }
 
 // domain returns the column of a data set from which the values of the table's column t.parts()[j] are
@@ -152,20 +148,27 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	if c.foreign != nil && b.pickable(c) {
 		return c.target().of(c.foreign.parent.set)
 	}
-	key := fmt.Sprintf("domain %s %d %v", t.name, j, more)
-	if name := b.dictionaries[key]; name != "" {
-		return name + ".value"
-	}
 	n := max(1, c.stats.values())
 	if j >= len(x.columns)-1 {
 		n = max(n, x.run(t.rows))
 	}
-	from := int64(0)
+	what, from := "values", int64(0)
 	if more {
-		from, n = n, small
+		what, from, n = "further values", n, small
 	}
-	d := b.newSet(t.set+"_"+c.name+"_values", "", fmt.Sprint(n))
-	b.dictionaries[key] = d.name
+	return b.once(what, c, func() string { return b.distinctValues(t, c, from, n) }) + ".value"
+}
+
+// distinctValues adds a data set with a column "value", no two of whose values are equal, and returns the name
+// of the data set. They are the n values that follow the first values of the column c, whose number is the
+// parameter "from".
+func (b *builder) distinctValues(t *table, c *column, from, n int64) string {
+	d := b.newSet(t.set+"_"+c.name+"_values", fmt.Sprint(n))
+	help := func(suffix string, g generated) string {
+		g.name, g.hidden = suffix, true
+		return d.add(g)
+	}
+	var value generated
 	present := c.stats.present()
 	s := &c.stats.class[present[0]]
 	apart := func(low, high, unit int64) int64 { return max(unit, (high-low)/max(1, max(from, n)-1)/unit*unit) }
@@ -174,25 +177,19 @@ func (b *builder) domain(t *table, j int, more bool) string {
 		m := &c.stats.moments
 		bounds := b.anonymousMoments(m, []int64{m.low, m.high})
 		step := apart(bounds[0], bounds[1], m.unit())
-		value := m.written(generated{kind: "serial", value: fmt.Sprint(bounds[0] + step*from), also: []string{fmt.Sprintf("step: %d", step)}}, func(suffix string, g generated) string {
-			g.name, g.hidden = suffix, true
-			return d.add(g)
-		})
-		value.name = "value"
-		d.add(value)
+		value = m.written(generated{kind: "serial", value: fmt.Sprint(bounds[0] + step*from), also: []string{fmt.Sprintf("step: %d", step)}}, help)
 	case present[0] == texts:
-		width := int64(len(strconv.FormatInt(n+from, 10)))
-		d.add(generated{name: "n", kind: "serial", value: fmt.Sprint(from), hidden: true})
-		d.add(generated{name: "pad", kind: "text", value: lessLengths(s, width+1), hidden: true})
-		d.add(generated{name: "value", kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [n, pad]"}})
+		value = numbered(s, n+from, generated{kind: "serial", value: fmt.Sprint(from)}, help)
 	case present[0] == blobs:
-		d.add(generated{name: "value", kind: "blob", value: fmt.Sprint(max(8, int64(math.Round(s.sum/float64(s.n)))))})
+		value = generated{kind: "blob", value: fmt.Sprint(max(8, int64(math.Round(s.sum/float64(s.n)))))}
 	default:
 		bounds := b.anonymousInts([]int64{s.low, s.high})
 		step := apart(bounds[0], bounds[1], 1)
-		d.add(generated{name: "value", kind: "serial", value: fmt.Sprint(bounds[0] + step*from), also: []string{fmt.Sprintf("step: %d", step)}})
+		value = generated{kind: "serial", value: fmt.Sprint(bounds[0] + step*from), also: []string{fmt.Sprintf("step: %d", step)}}
 	}
-	return d.name + ".value"
+	value.name = "value"
+	d.add(value)
+	return d.name
 }
 
 // run returns the average number of rows in a group, rounded up. A group consists of the rows that

@@ -89,8 +89,8 @@ func (s *columnStats) isMoments() bool { return s.moments.n > 0 && s.moments.n =
 
 // moments returns the generator of a column whose texts are moments of one form. It generates times
 // in this form.
-func (b *builder) moments(d *dataSet, t *table, c *column, several, more bool) generated {
-	st := &c.stats
+func (b *builder) moments(d *dataSet, c *column) generated {
+	t, st := d.table, &c.stats
 	m, s := &st.moments, &st.class[texts]
 	bounds := b.anonymousMoments(m, []int64{m.low, m.high})
 	low, spread, unit := bounds[0], bounds[1]-bounds[0], m.unit()
@@ -98,12 +98,12 @@ func (b *builder) moments(d *dataSet, t *table, c *column, several, more bool) g
 	n := s.distinct.values()
 	var at generated
 	switch {
-	case c.unique && (more || st.ascends() && (!t.noRowid || c.key == 0 || t.packed)):
-		at = t.serial(low, apart(t.rows), more)
+	case c.unique && (d.more || st.ascends() && (!t.noRowid || c.key == 0 || t.packed)):
+		at = d.serial(low, apart(t.rows))
 	case c.unique:
 		at = generated{kind: "shuffle", value: fmt.Sprintf("[%d, %[1]d + %d * ($%s - 1)]", low, apart(t.rows), t.set), also: []string{fmt.Sprintf("step: %d", apart(t.rows))}}
-	case st.ascends() && !several:
-		if more {
+	case st.ascends() && !st.several():
+		if d.more {
 			low += spread
 		}
 		at = generated{kind: "serial", value: fmt.Sprint(low), also: []string{fmt.Sprintf("step: %d", spread), "every: $" + t.set}}
@@ -115,7 +115,7 @@ func (b *builder) moments(d *dataSet, t *table, c *column, several, more bool) g
 			at = b.fromFew(t, c, s, at)
 		}
 	}
-	return m.written(at, func(suffix string, g generated) string { return d.help(c, suffix, g, t.columns) })
+	return m.written(at, d.helper(c))
 }
 
 // written converts a generator of times in milliseconds to a generator of texts. The function "help"

@@ -25,17 +25,17 @@ func (b *builder) steps(c *classStats, t *table) (low, step int64) {
 	return bounds[0], step
 }
 
-func (b *builder) integers(t *table, c *column, s *classStats, several, more bool) generated {
-	st := &c.stats
+func (b *builder) integers(d *dataSet, c *column, s *classStats) generated {
+	t, st := d.table, &c.stats
 	low, step := b.steps(s, t)
 	switch {
-	case c.unique && !several && !st.ascends() && !more:
+	case c.unique && !st.several() && !st.ascends() && !d.more:
 		return generated{kind: "shuffle", value: fmt.Sprintf("[%d, %d + %d * ($%s - 1)]", low, low, step, t.set), also: []string{fmt.Sprintf("step: %d", step)}}
-	case c.unique || st.ascends() && st.distinctive() && !several:
-		return t.serial(low, step, more)
+	case c.unique || st.ascends() && st.distinctive() && !st.several():
+		return d.serial(low, step)
 	case len(st.few) > 1:
 		return b.fewInts(c)
-	case st.ascends() && !several && !more:
+	case st.ascends() && !st.several() && !d.more:
 		bounds := b.anonymousInts([]int64{s.low, s.high})
 		return generated{kind: "serial", value: fmt.Sprint(bounds[0]), also: []string{fmt.Sprintf("step: %d", bounds[1]-bounds[0]), "every: $" + t.set}}
 	}

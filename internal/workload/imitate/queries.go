@@ -206,11 +206,7 @@ func (b *builder) match(t *table) *Query {
 	}
 	for _, c := range t.columns {
 		if c := of.column(c.name); c != nil && c.stats.words != nil && c.stats.words.distinct.n > 0 {
-			name := b.words[c]
-			if name == "" {
-				name = b.unused(of.set + "_" + c.name + "_word")
-				b.words[c] = name
-			}
+			name := b.once("word", c, func() string { return b.unused(of.set + "_" + c.name + "_word") })
 			sql := "SELECT rowid FROM " + driver.Quote(t.name) + " WHERE " + driver.Quote(t.name) + " MATCH :" + name + " ORDER BY rowid" + limit
 			return &Query{table: of, args: []arg{{name, nil}}, words: c, columns: []string{"int"}, SQL: sql, original: sql, weight: of.rows}
 		}
@@ -232,10 +228,7 @@ func (b *builder) equal(t *table, alias string, columns []*column) (string, []ar
 
 // parameter returns the name of the parameter for a column.
 func (b *builder) parameter(t *table, c *column) string {
-	if b.parameters[c] == "" {
-		b.parameters[c] = b.unused(t.set + "_" + c.name)
-	}
-	return b.parameters[c]
+	return b.once("parameter", c, func() string { return b.unused(t.set + "_" + c.name) })
 }
 
 // selected returns the expressions that a query selects from a table, and their types.
@@ -315,7 +308,6 @@ func (f *foreign) on() string {
 // probe adds a data set. Each of its rows has values for the parameters of the queries.
 func (b *builder) probe(queries []*Query) {
 	d := &dataSet{name: b.reads, count: "$" + b.reads}
-	rows := map[*table]string{}
 	have := func(name string) bool {
 		return slices.ContainsFunc(d.columns, func(g generated) bool { return g.name == name })
 	}
@@ -329,12 +321,9 @@ func (b *builder) probe(queries []*Query) {
 				d.add(generated{name: a.name, kind: "pick", value: b.vocabulary(q.words) + ".word", also: skewed(w.distinct.values(), w.distinct.repeats())})
 				continue
 			}
-			row := rows[q.table]
-			if row == "" {
-				row = b.unused(q.table.set + "_row")
-				rows[q.table] = row
-				d.add(generated{name: row, kind: "int", value: fmt.Sprintf("[0, $%s - 1]", q.table.set), hidden: true})
-			}
+			row := b.once("row", q.table, func() string {
+				return d.add(generated{name: b.unused(q.table.set + "_row"), kind: "int", value: rowsOf(q.table.set), hidden: true})
+			})
 			d.add(generated{name: a.name, kind: "pick", value: a.column.of(q.table.set), also: []string{"at: " + row}})
 		}
 	}

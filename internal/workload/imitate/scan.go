@@ -200,6 +200,9 @@ func (s *columnStats) present() []int {
 	return list
 }
 
+// several reports whether the values have several storage classes.
+func (s *columnStats) several() bool { return len(s.present()) > 1 }
+
 // values returns the number of distinct values in the column.
 func (s *columnStats) values() int64 {
 	n := int64(0)

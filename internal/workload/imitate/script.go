@@ -44,10 +44,8 @@ func (b *builder) loosen(tables []*table) {
 
 // script returns SQL to run before and after the rows are inserted. It tries the schema in db, an empty
 // database. It leaves out, with a note, triggers in b.failing and statements that fail after the user's
-// literals were replaced. It sets b.scripted to the triggers in the SQL, and adds the CHECK constraints to
-// b.checks.
+// literals were replaced. It adds the triggers in the SQL to b.scripted, and the CHECK constraints to b.checks.
 func (b *builder) script(ctx context.Context, db *sql.DB) (before, after string) {
-	b.scripted = map[string]bool{}
 	for _, o := range b.schema.objects {
 		t := b.schema.table(o.name)
 		if o.kind == "table" && t != nil && (t.shadow || t.virtual != "" && shadows[t.virtual] == nil) {

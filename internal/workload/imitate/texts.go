@@ -10,25 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-func (b *builder) text(d *dataSet, t *table, c *column, s *classStats, several, more bool) generated {
+func (b *builder) text(d *dataSet, c *column, s *classStats) generated {
 	st := &c.stats
 	switch {
 	case s.n > 0 && st.document.n == s.n:
-		return b.document(d, t, c, s, more)
+		return b.document(d, c, s)
 	case c.prose && st.words.distinct.n > 0:
 		return b.prose(c)
 	case st.isMoments() && (st.few == nil || c.unique):
-		return b.moments(d, t, c, several, more)
-	case c.unique && !several, st.ascends() && st.distinctive() && !several && st.few == nil:
-		return b.uniqueText(d, t, c, s, more)
+		return b.moments(d, c)
+	case c.unique && !st.several(), st.ascends() && st.distinctive() && !st.several() && st.few == nil:
+		return uniqueText(d, c, s)
 	case len(st.few) > 0:
 		return b.fewTexts(c)
-	case st.ascends() && !several && !more:
-		return b.ascendingText(d, t, c, s)
+	case st.ascends() && !st.several() && !d.more:
+		return ascendingText(d, c, s)
 	}
 	g := generated{kind: "text", value: lengths(s)}
 	if s.distinct.repeated() {
-		return b.fromFew(t, c, s, g)
+		return b.fromFew(d.table, c, s, g)
 	}
 	return g
 }
@@ -62,38 +62,47 @@ func (b *builder) fewTexts(c *column) generated {
 	return generated{kind: "choice", value: "{" + strings.Join(parts, ", ") + "}"}
 }
 
-// uniqueText returns the generator of texts of about the right length, no two of which are equal.
-// Each text contains a number, but begins with a letter, so that SQLite does not convert it.
-func (b *builder) uniqueText(d *dataSet, t *table, c *column, s *classStats, more bool) generated {
-	width := int64(len(strconv.FormatInt(t.rows, 10)))
+// numbered returns the generator of texts of about the right length. Each text contains a number, but begins
+// with a letter, so that SQLite does not convert it. The numbers have as many digits as the parameter "most".
+// The function "help" adds a hidden column to the data set.
+func numbered(s *classStats, most int64, number generated, help func(suffix string, g generated) string) generated {
+	width := digits(most)
+	n := help("n", number)
+	pad := help("pad", generated{kind: "text", value: lessLengths(s, width+1)})
+	return generated{kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [" + n + ", " + pad + "]"}}
+}
+
+func digits(n int64) int64 { return int64(len(strconv.FormatInt(n, 10))) }
+
+// uniqueText returns the generator of texts of about the right length, no two of which are equal,
+// because each contains another number.
+func uniqueText(d *dataSet, c *column, s *classStats) generated {
+	t := d.table
+	width := digits(t.rows)
 	ascending := c.stats.ascends() && (!t.noRowid || c.key == 0 || t.packed)
 	first := "0"
-	if more {
+	if d.more {
 		first = "$" + t.set
 	}
 	number := generated{kind: "serial", value: first}
 	const prefix = 3 // least number of letters before the number; the letters put the texts in random order
 	if !ascending && s.low >= width+prefix {
-		n := d.help(c, "n", number, t.columns)
-		pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width)}, t.columns)
+		n := d.help(c, "n", number)
+		pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width)})
 		return generated{kind: "format", value: yamlText(fmt.Sprintf("%%s%%0%dd", width)), also: []string{"of: [" + pad + ", " + n + "]"}}
 	}
-	if !ascending && !more {
-		number = generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)}
+	if !ascending && !d.more {
+		number = generated{kind: "shuffle", value: rowsOf(t.set)}
 	}
-	n := d.help(c, "n", number, t.columns)
-	pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width+1)}, t.columns)
-	return generated{kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [" + n + ", " + pad + "]"}}
+	return numbered(s, t.rows, number, d.helper(c))
 }
 
 // ascendingText returns the generator of texts that ascend from row to row. Several rows have the
 // same text.
-func (b *builder) ascendingText(d *dataSet, t *table, c *column, s *classStats) generated {
+func ascendingText(d *dataSet, c *column, s *classStats) generated {
 	values := s.distinct.values()
-	width := int64(len(strconv.FormatInt(values, 10)))
-	n := d.help(c, "n", generated{kind: "serial", value: "0", also: []string{fmt.Sprintf("step: %d", values), fmt.Sprintf("every: %d", max(1, t.rows))}}, t.columns)
-	pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width+1)}, t.columns)
-	return generated{kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [" + n + ", " + pad + "]"}}
+	number := generated{kind: "serial", value: "0", also: []string{fmt.Sprintf("step: %d", values), fmt.Sprintf("every: %d", max(1, d.table.rows))}}
+	return numbered(s, values, number, d.helper(c))
 }
 
 // prose returns the generator of texts that consist of words.
@@ -106,13 +115,12 @@ func (b *builder) prose(c *column) generated {
 // vocabulary returns the name of the data set with the words of a column. It adds the data set if
 // there is none yet.
 func (b *builder) vocabulary(c *column) string {
-	if b.vocabularies[c] == "" {
+	return b.once("vocabulary", c, func() string {
 		w := c.stats.words
-		d := b.newSet(c.name+"_words", "", fmt.Sprint(max(1, w.distinct.values())))
+		d := b.newSet(c.name+"_words", fmt.Sprint(max(1, w.distinct.values())))
 		d.add(generated{name: "word", kind: "text", value: lengths(&w.lengths)})
-		b.vocabularies[c] = d.name
-	}
-	return b.vocabularies[c]
+		return d.name
+	})
 }
 
 // lengths returns, as YAML, a distribution of lengths of texts or blobs. It has the mean of the

@@ -42,8 +42,8 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 	}
 	for _, d := range b.sets {
 		fmt.Fprintf(&w, "  %s:\n    count: %s\n", yamlName(d.name), d.count)
-		if d.table != "" && d.table != d.name {
-			fmt.Fprintf(&w, "    table: %s\n", yamlText(d.table))
+		if d.table != nil && d.table.name != d.name {
+			fmt.Fprintf(&w, "    table: %s\n", yamlText(d.table.name))
 		}
 		w.WriteString("    columns:\n")
 		for _, c := range d.columns {
@@ -64,7 +64,7 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 		w.WriteString("  # All rows of a phase are one transaction. With \"transaction: per statement\" each row is one, as in most\n  # web services: then synchronous decides how long it takes.\n")
 	}
 	for _, d := range more {
-		fmt.Fprintf(&w, "  - {name: %s, insert: %s, transaction: one}\n", yamlText(phaseName("insert "+d.table)), d.name)
+		fmt.Fprintf(&w, "  - {name: %s, insert: %s, transaction: one}\n", yamlText(phaseName("insert "+d.table.name)), d.name)
 	}
 	if len(more) == 0 && len(queries) == 0 {
 		w.WriteString("  - {name: check, script: PRAGMA integrity_check}\n")

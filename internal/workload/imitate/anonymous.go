@@ -53,7 +53,7 @@ func (s *schema) anonymous(o object) string {
 		case tok.Kind == sqltext.Blob:
 			tok.Text = "x'" + strings.Repeat("00", (len(tok.Text)-3)/2) + "'"
 		case tok.Kind == sqltext.Name && tok.Text[0] == '"' && (defaults || (where || generated > 0 || check > 0 || o.kind == "index" && depth > 0) && !known[strings.ToLower(tok.Unquoted())]):
-			if before := preceding(list, i); defaults || before < 0 || !list[before].Is("AS") && !isPath(list, i, calls[i]) {
+			if defaults || !before(list, i).Is("AS") && !isPath(list, i, calls[i]) {
 				tok.Text = quoteText(s.replaced(t, tok.Unquoted())) // SQLite takes a name in double quotes as a text if there is no column with this name
 			}
 		case tok.Kind == sqltext.Number && (check > 0 || where || defaults):
@@ -85,11 +85,7 @@ func callers(list []token) []calls {
 	for i, tok := range list {
 		switch tok.Text {
 		case "(":
-			word := ""
-			if before := preceding(list, i); before >= 0 {
-				word = strings.ToLower(list[before].Text)
-			}
-			open = append(slices.Clip(open), word)
+			open = append(slices.Clip(open), strings.ToLower(before(list, i).Text))
 		case ")":
 			open = open[:max(0, len(open)-1)]
 		}
@@ -106,7 +102,7 @@ var jsonPath = regexp.MustCompile(`^\$(\.[\pL\pN_-]+|\."[^"]*"|\[([0-9]+|#(-[0-9
 func isPath(list []token, at int, in calls) bool {
 	text := list[at].Unquoted()
 	switch {
-	case arrowBefore(list, at):
+	case before(list, at).Is("->", "->>"): // the right side of these operators is a key of JSON
 		return !strings.HasPrefix(text, "$") || jsonPath.MatchString(text)
 	case slices.ContainsFunc(in, func(word string) bool { return strings.HasPrefix(word, "json") }):
 		return jsonPath.MatchString(text)
@@ -126,21 +122,14 @@ func textNames(list []token) map[int]bool {
 	found := map[int]bool{}
 	var open []bool // for each open parenthesis, whether names follow it
 	for i, tok := range list {
-		before, after := preceding(list, i), following(list, i)
-		last, next := token{}, token{}
-		if before >= 0 {
-			last = list[before]
-		}
-		if after < len(list) {
-			next = list[after]
-		}
+		last, next := before(list, i), after(list, i)
 		switch {
 		case tok.Text == "(":
-			open = append(open, namesFollow(list, before))
+			open = append(open, namesFollow(list, i))
 		case tok.Text == ")":
 			open = open[:max(0, len(open)-1)]
 		case tok.Kind != sqltext.Text:
-		case last.Is("FROM") && before > 0 && list[max(0, preceding(list, before))].Is("DISTINCT"): // after IS DISTINCT FROM, a text is a value
+		case last.Is("FROM") && before(list, preceding(list, i)).Is("DISTINCT"): // after IS DISTINCT FROM, a text is a value
 		case last.Is("ON") && next.Kind == sqltext.Operator && next.Text != "(": // in a condition after ON, a text is a value
 		case last.Text == "." || next.Text == "." || last.Is("TABLE", "VIEW", "INDEX", "TRIGGER", "EXISTS", "AS", "ON", "OF", "INTO", "FROM", "JOIN", "UPDATE", "REFERENCES", "COLLATE", "CONSTRAINT"):
 			found[i] = true
@@ -151,24 +140,10 @@ func textNames(list []token) map[int]bool {
 	return found
 }
 
-// arrowBefore reports whether a token is the right side of the operator -> or ->>. Such a token is
-// a key of JSON.
-func arrowBefore(list []token, at int) bool {
-	at = preceding(list, at)
-	return at > 0 && list[at].Is("->", "->>")
-}
-
-// namesFollow reports whether the parentheses after a token contain names: the columns of a
-// table, a key, an index, a foreign key or an INSERT.
-func namesFollow(list []token, at int) bool {
-	if at < 0 {
-		return false
-	}
-	if list[at].Is("KEY", "UNIQUE") {
-		return true
-	}
-	before := preceding(list, at)
-	return before >= 0 && list[before].Is("TABLE", "EXISTS", "ON", "INTO", "REFERENCES")
+// namesFollow reports whether parentheses contain names: the columns of a table, a key, an index, a foreign
+// key or an INSERT. The parameter "open" is the index of the opening parenthesis.
+func namesFollow(list []token, open int) bool {
+	return before(list, open).Is("KEY", "UNIQUE") || before(list, preceding(list, open)).Is("TABLE", "EXISTS", "ON", "INTO", "REFERENCES")
 }
 
 // known returns, in lower case, the names that the SQL of an object may use: the names in the schema, and

@@ -11,9 +11,9 @@ import (
 
 // part is a part of the key of an index.
 type part struct {
-	column    *column // nil if the part is computed
-	generated string  // name of the part's generated column; "" if the part is an expression
-	number    int     // index of the part in the key, from 0
+	column *column // nil if the part is computed
+	name   string  // name of the part's column, which may be generated; "" if the part is an expression
+	number int     // index of the part in the key, from 0
 }
 
 // condition returns two conditions of the form "t.a = :a AND t.b = (:a * 2) AND …" for the key of
@@ -32,15 +32,13 @@ func (b *builder) condition(t *table, x *index) (where, original string, args []
 		c := &computed{b: b, t: t, sql: sql[i]}
 		var parts []string
 		for _, p := range x.parts {
-			left, right := "", []token(nil)
+			left, right := "t."+driver.Quote(p.name), []token{{Kind: sqltext.Name, Text: driver.Quote(p.name)}}
 			switch {
-			case p.column != nil:
-				left, right = "t."+driver.Quote(p.column.name), []token{{Kind: sqltext.Name, Text: driver.Quote(p.column.name)}}
-			case p.generated != "":
-				left, right = "t."+driver.Quote(p.generated), c.expression(p.generated)
-			default:
+			case p.name == "":
 				right = keyExpression(of[i], p.number)
 				left = "(" + join(right) + ")"
+			case p.column == nil:
+				right = c.expression(p.name)
 			}
 			known := len(c.args)
 			text, err := c.of(right)
@@ -81,10 +79,7 @@ func (c *computed) of(list []token) (string, error) {
 		if tok.Kind != sqltext.Word && tok.Kind != sqltext.Name {
 			continue
 		}
-		if next := following(list, i); next < len(list) && list[next].Text == "(" {
-			continue // the token is the name of a function
-		}
-		if last := preceding(list, i); last >= 0 && list[last].Is("AS", "COLLATE") {
+		if after(list, i).Text == "(" || before(list, i).Is("AS", "COLLATE") { // the token is the name of a function, a type or a collation
 			continue
 		}
 		column := c.t.column(tok.Unquoted())
@@ -145,13 +140,11 @@ func keyExpression(sql string, number int) []token {
 
 // withoutOrder cuts COLLATE, ASC and DESC from the end of a part of a key.
 func withoutOrder(list []token) []token {
-	if last := preceding(list, len(list)); last >= 0 && list[last].Is("ASC", "DESC") {
-		list = list[:last]
+	if before(list, len(list)).Is("ASC", "DESC") {
+		list = list[:preceding(list, len(list))]
 	}
-	if last := preceding(list, len(list)); last > 0 {
-		if before := preceding(list, last); before >= 0 && list[before].Is("COLLATE") {
-			list = list[:before]
-		}
+	if last := preceding(list, len(list)); before(list, last).Is("COLLATE") {
+		list = list[:preceding(list, last)]
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -36,10 +37,7 @@ func (q *Query) sampled() [][]any {
 // of a data set. There are at most as many lists as the constant "probes" says. The parameter
 // "reads" is the name of the data set.
 func (l *loader) values(reads string, q *Query) ([][]any, error) {
-	var columns []string
-	for _, a := range q.args {
-		columns = append(columns, reads+"."+a.name)
-	}
+	columns := document.Map(q.args, func(a arg) string { return reads + "." + a.name })
 	var b driver.Batch
 	if err := l.gen.FillColumns(&b, columns, reads, 0, min(probes, l.plan.DataSet(reads).Total)); err != nil {
 		return nil, err

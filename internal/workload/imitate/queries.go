@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -50,7 +51,7 @@ func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query
 			continue
 		}
 		if c := find(t.columns, func(c *column) bool { return c.rowid }); c != nil {
-			x := &index{unique: true, whole: true, parts: []part{{column: c}}}
+			x := &index{unique: true, whole: true, parts: []part{{column: c, name: c.name}}}
 			if q, err := b.read(t, x); err == nil { // there is no error, because the values of a rowid are integers
 				add(q, t.name+" by "+x.key())
 			}
@@ -112,16 +113,9 @@ const limit = " LIMIT 100"
 // key returns a text for the key of an index: the names of its columns. If the key has expressions, the
 // text is the name of the index.
 func (x *index) key() string {
-	var names []string
-	for _, p := range x.parts {
-		switch {
-		case p.column != nil:
-			names = append(names, p.column.name)
-		case p.generated != "":
-			names = append(names, p.generated)
-		default:
-			return x.name
-		}
+	names := document.Map(x.parts, func(p part) string { return p.name })
+	if slices.Contains(names, "") {
+		return x.name
 	}
 	return strings.Join(names, ", ")
 }
@@ -133,7 +127,6 @@ func (b *builder) read(t *table, x *index) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Query{table: t, args: args, columns: types, weight: t.rows}
 	begin := "SELECT " + strings.Join(expressions, ", ") + " FROM " + driver.Quote(t.name) + " AS t WHERE "
 	end := ""
 	if !x.unique || !x.whole { // the query may return several rows; in the workload, an index with expressions is not unique
@@ -142,18 +135,16 @@ func (b *builder) read(t *table, x *index) (*Query, error) {
 		}
 		end += limit
 	}
-	q.SQL, q.original = begin+where+end, begin+original+end
 	if x.partial != "" {
 		anonymous := x.partial
 		if !b.keep {
 			// The condition is passed as a view, because the method "anonymous" treats a view like
 			// the condition of an index.
-			o := object{kind: "view", table: t.name, sql: x.partial}
-			anonymous = b.schema.anonymous(o)
+			anonymous = b.schema.anonymous(object{kind: "view", table: t.name, sql: x.partial})
 		}
-		q.SQL, q.original = begin+where+" AND ("+anonymous+")"+end, begin+original+" AND ("+x.partial+")"+end
+		where, original = where+" AND ("+anonymous+")", original+" AND ("+x.partial+")"
 	}
-	return q, nil
+	return &Query{SQL: begin + where + end, original: begin + original + end, table: t, args: args, columns: types, weight: t.rows}, nil
 }
 
 // joined returns a query for a row of the parent and the rows of t that refer to it. It returns nil if t is
@@ -279,11 +270,7 @@ func (t *table) indexed(columns []*column) bool {
 // withoutIndex says why rows cannot be found by columns for which [table.indexed] returns
 // false.
 func (t *table) withoutIndex(columns []*column) string {
-	var names []string
-	for _, c := range columns {
-		names = append(names, c.name)
-	}
-	key := strings.Join(names, " and ")
+	key := document.Join(columns, " and ", func(c *column) string { return c.name })
 	for _, x := range t.indexes {
 		if x.partial != "" && x.beginsWith(columns) {
 			return fmt.Sprintf("of the indexes only %s begins with %s, and it has a part of the rows", x.name, key)

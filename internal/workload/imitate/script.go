@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
@@ -143,11 +144,7 @@ func (b *builder) loosened(o object) (text, indexes string) {
 
 // columnNames returns the names of columns as SQL.
 func columnNames(columns []*column) string {
-	var names []string
-	for _, c := range columns {
-		names = append(names, driver.Quote(c.name))
-	}
-	return strings.Join(names, ", ")
+	return document.Join(columns, ", ", func(c *column) string { return driver.Quote(c.name) })
 }
 
 // withoutKey removes the constraint UNIQUE of the given columns from the tokens of a CREATE TABLE
@@ -157,10 +154,10 @@ func withoutKey(list []token, columns []*column) ([]token, bool) {
 		if !list[i].Is("UNIQUE") {
 			continue
 		}
-		k := following(list, i)
-		if k == len(list) || list[k].Text != "(" {
+		if after(list, i).Text != "(" {
 			continue
 		}
+		k := following(list, i)
 		next := func() string {
 			if k = following(list, k); k >= len(list) {
 				return ""

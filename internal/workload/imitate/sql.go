@@ -40,16 +40,30 @@ func following(list []token, at int) int {
 	return at
 }
 
+// before returns the token with the index that preceding returns, or an empty token if there is none.
+func before(list []token, at int) token {
+	if at = preceding(list, at); at >= 0 {
+		return list[at]
+	}
+	return token{}
+}
+
+// after returns the token with the index that following returns, or an empty token if there is none.
+func after(list []token, at int) token {
+	if at = following(list, at); at < len(list) {
+		return list[at]
+	}
+	return token{}
+}
+
 // beginning returns the index at which a constraint begins. The parameter "at" is the index of the
 // constraint's keyword. A constraint that has a name begins with the name. The result "comma" is
 // the index of the comma before the constraint. If there is no comma, it is equal to the result
 // "begin".
 func beginning(list []token, at int) (begin, comma int) {
 	begin = at
-	if name := preceding(list, at); name > 0 && list[name].Text != "," {
-		if first := preceding(list, name); first >= 0 && list[first].Is("CONSTRAINT") {
-			begin = first
-		}
+	if name := preceding(list, at); before(list, at).Text != "," && before(list, name).Is("CONSTRAINT") {
+		begin = preceding(list, name)
 	}
 	if comma = preceding(list, begin); comma >= 0 && list[comma].Text == "," {
 		return begin, comma

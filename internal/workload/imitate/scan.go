@@ -137,33 +137,22 @@ func (s *columnStats) add(v any) uint64 {
 	return hash
 }
 
-// order compares two values as SQLite does.
+// order compares two values as SQLite does: numbers come before texts, and texts before blobs.
 func order(a, b any) int {
+	if classes := cmp.Compare(rank(a), rank(b)); classes != 0 {
+		return classes
+	}
 	switch x := a.(type) {
 	case int64:
-		switch y := b.(type) {
-		case int64:
-			return cmp.Compare(x, y)
-		case float64:
-			return cmp.Compare(float64(x), y)
-		}
-	case float64:
-		switch y := b.(type) {
-		case int64:
-			return cmp.Compare(x, float64(y))
-		case float64:
+		if y, ok := b.(int64); ok {
 			return cmp.Compare(x, y)
 		}
 	case string:
-		if y, ok := b.(string); ok {
-			return cmp.Compare(x, y)
-		}
+		return cmp.Compare(x, b.(string))
 	case []byte:
-		if y, ok := b.([]byte); ok {
-			return bytes.Compare(x, y)
-		}
+		return bytes.Compare(x, b.([]byte))
 	}
-	return cmp.Compare(rank(a), rank(b))
+	return cmp.Compare(float(a), float(b))
 }
 
 func rank(v any) int {
@@ -174,6 +163,14 @@ func rank(v any) int {
 		return 2
 	}
 	return 0
+}
+
+func float(number any) float64 {
+	if n, ok := number.(int64); ok {
+		return float64(n)
+	}
+	f, _ := number.(float64)
+	return f
 }
 
 func (w *wordStats) add(text string) {

@@ -148,10 +148,7 @@ func (w *Workload) tryChecks(ctx context.Context) error {
 			break
 		}
 	}
-	if changed {
-		return w.write(ctx)
-	}
-	return nil
+	return w.writeAgain(ctx, changed, nil)
 }
 
 // Statements that turn the enforcement of CHECK constraints on a connection off or on.

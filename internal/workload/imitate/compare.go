@@ -100,10 +100,7 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string
 		return nil, fmt.Errorf("loading the imitation: %w", err)
 	}
 	found, err := w.builder.violations(ctx, db)
-	if err == nil && found {
-		err = w.write(ctx)
-	}
-	if err != nil {
+	if err := w.writeAgain(ctx, found, err); err != nil {
 		return nil, err
 	}
 	c := &Comparison{}
@@ -161,7 +158,7 @@ func (w *Workload) pack(ctx context.Context, db *sql.DB) (int64, error) {
 // compare runs a query on the database and on its imitation. The loader l has loaded the imitation.
 func (w *Workload) compare(ctx context.Context, l *loader, q *Query) (c Compared, err error) {
 	c.Query = q
-	database := w.source.copy.DB()
+	database := w.source.DB()
 	if c.Plan[0], c.Rows[0], err = q.run(ctx, database, q.original, q.sampled()); err != nil {
 		return c, fmt.Errorf("the query %s on the database: %w", q.Phase, err)
 	}
@@ -190,7 +187,7 @@ const mostSizes = 3
 // tables and indexes whose sizes are within a factor of 2.
 func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, error) {
 	found := map[string]*Size{}
-	for i, of := range []*sql.DB{w.source.copy.DB(), db} {
+	for i, of := range []*sql.DB{w.source.DB(), db} {
 		var name string
 		var bytes int64
 		err := all(ctx, of, "SELECT name, sum(pgsize) FROM dbstat GROUP BY name", nil, []any{&name, &bytes}, func() error {

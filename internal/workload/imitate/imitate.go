@@ -95,12 +95,12 @@ func From(ctx context.Context, source *Source, o Options) (*Workload, error) {
 	if o.Tell == nil {
 		o.Tell = func(string) {}
 	}
-	db := source.copy.DB()
+	db := source.DB()
 	s, err := readSchema(ctx, db)
 	if err != nil {
 		return nil, fmt.Errorf("database %s: SQLite cannot read it: %w", source.path, err)
 	}
-	s.log = source.copy.WAL
+	s.log = source.WAL
 	b := &builder{schema: s, file: filepath.Base(source.path), keep: o.KeepValues, share: o.Share, failing: map[string]string{}, closed: map[string]string{}}
 	if b.share == 0 {
 		b.share = 1
@@ -166,7 +166,7 @@ func (w *Workload) write(ctx context.Context) error {
 	before, after := b.script(ctx, empty) // also decides which triggers the workload has
 	more := b.additions(tables)
 	w.Queries = b.queries(tables, func(q *Query) error {
-		_, _, err := q.run(ctx, w.source.copy.DB(), q.original, nil)
+		_, _, err := q.run(ctx, w.source.DB(), q.original, nil)
 		if err == nil {
 			_, _, err = q.run(ctx, empty, q.SQL, nil)
 		}
@@ -176,6 +176,15 @@ func (w *Workload) write(ctx context.Context) error {
 	w.YAML = b.yaml(tables, loaded, more, w.Queries, before, after)
 	w.Notes = b.notes
 	return nil
+}
+
+// writeAgain writes the workload again if the parameter "changed" is true and the parameter "err" is nil.
+// Otherwise it returns "err".
+func (w *Workload) writeAgain(ctx context.Context, changed bool, err error) error {
+	if err == nil && changed {
+		return w.write(ctx)
+	}
+	return err
 }
 
 func (b *builder) note(format string, args ...any) {

@@ -49,10 +49,7 @@ func (w *Workload) tryQuick(ctx context.Context) error {
 		return w.write(ctx)
 	}
 	violated, err := w.builder.violations(ctx, db)
-	if err == nil && violated {
-		err = w.write(ctx)
-	}
-	if err != nil {
+	if err := w.writeAgain(ctx, violated, err); err != nil {
 		return err
 	}
 	return w.tryInserts(ctx, l, workload.Quick, !violated)
@@ -68,10 +65,7 @@ func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, chec
 		return err
 	}
 	found, err := l.triggers(ctx, w.builder)
-	if err == nil && found {
-		err = w.write(ctx)
-	}
-	if err != nil {
+	if err := w.writeAgain(ctx, found, err); err != nil {
 		return err
 	}
 	if checked { // rows that triggers write have to satisfy the constraints

@@ -15,7 +15,7 @@ import (
 
 // Source is a private copy of a database.
 type Source struct {
-	copy *snapshot.Snapshot
+	*snapshot.Snapshot
 	path string
 	dir  string // directory of the copy
 }
@@ -29,8 +29,8 @@ var ErrNoTables = errors.New("it has no tables: name a database that has tables"
 func Open(ctx context.Context, path, dir string) (*Source, error) {
 	s := &Source{path: path, dir: dir}
 	var err error
-	if s.copy, err = snapshot.Take(ctx, path, dir); err == nil && s.copy.Tables == 0 {
-		err = errors.Join(fmt.Errorf("database %s: %w", path, ErrNoTables), s.copy.Close())
+	if s.Snapshot, err = snapshot.Take(ctx, path, dir); err == nil && s.Tables == 0 {
+		err = errors.Join(fmt.Errorf("database %s: %w", path, ErrNoTables), s.Close())
 	}
 	if _, ok := errors.AsType[*fs.PathError](err); ok { // an error of a file operation on the copy
 		err = fmt.Errorf("%w: set TMPDIR to a directory with more room", err)
@@ -38,13 +38,6 @@ func Open(ctx context.Context, path, dir string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(s.copy.File()) // fails on Windows, where open files cannot be removed
+	_ = os.Remove(s.File()) // fails on Windows, where open files cannot be removed
 	return s, nil
 }
-
-// Close closes the copy.
-func (s *Source) Close() error { return s.copy.Close() }
-
-// Written returns the names of the database's files that somebody has written, created or
-// removed since Open was called.
-func (s *Source) Written() []string { return s.copy.Written() }

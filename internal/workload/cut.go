@@ -3,6 +3,7 @@ package workload
 import (
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -24,8 +25,7 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 		}
 		kept += len(unit)
 	}
-	c := cutting{from: r, to: &plan.Replay{Clients: r.Clients, Speed: r.Speed, PatienceMS: r.PatienceMS},
-		statements: map[int]int{}, operations: map[int]int{}, connections: map[int]int{}}
+	c := cutting{from: r, to: &plan.Replay{Clients: r.Clients, Speed: r.Speed, PatienceMS: r.PatienceMS}}
 	at := make([]int, all.Len()) // new index of each event that the shortened replay keeps
 	executions := make([]int, len(r.Statements))
 	ev := &c.to.Events
@@ -37,7 +37,7 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 			continue
 		}
 		at[i] = ev.Len()
-		ev.Connection = append(ev.Connection, number(c.connections, all.Connection[i]))
+		ev.Connection = append(ev.Connection, c.connections.Of(all.Connection[i]))
 		ev.Statement = append(ev.Statement, c.execution(s, execution))
 		ev.Transaction = append(ev.Transaction, all.Transaction[i])
 		ev.Rows = append(ev.Rows, all.Rows[i])
@@ -48,7 +48,7 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 			ev.Affected = append(ev.Affected, all.Affected[i])
 		}
 	}
-	c.to.Connections = len(c.connections)
+	c.to.Connections = len(c.connections.Keys)
 	for k, i := range all.Failed {
 		if keep[i] {
 			ev.Failed = append(ev.Failed, at[i])
@@ -65,32 +65,21 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	return c.to
 }
 
-// cutting is the state of FirstEvents. The maps have the new numbers of statements, operations and
-// connections, by their old numbers.
+// cutting is the state of FirstEvents. Each index gives new numbers to statements, operations or
+// connections with the given old numbers.
 type cutting struct {
 	from, to                            *plan.Replay
-	statements, operations, connections map[int]int
-}
-
-// number returns the new number of a statement, operation or connection with the given old number.
-// If it has no new number yet, it gets the next free one.
-func number(of map[int]int, old int) int {
-	n, known := of[old]
-	if !known {
-		n = len(of)
-		of[old] = n
-	}
-	return n
+	statements, operations, connections distinct.Index[int]
 }
 
 // execution adds execution k of statement s to the shortened replay, and returns the
 // statement's new number.
 func (c *cutting) execution(s, k int) int {
 	old := &c.from.Statements[s]
-	n := number(c.statements, s)
+	n := c.statements.Of(s)
 	if n == len(c.to.Statements) {
 		st := *old
-		st.Operation = number(c.operations, old.Operation)
+		st.Operation = c.operations.Of(old.Operation)
 		if st.Operation == len(c.to.Operations) {
 			c.to.Operations = append(c.to.Operations, c.from.Operations[old.Operation])
 		}

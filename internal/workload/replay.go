@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/record"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -138,7 +139,7 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 		return rec.made, nil
 	}
 	r := &replayer{
-		w: w, rec: rec, shapes: map[*record.Statement]*shape{}, variants: map[string]int{}, units: map[int64]int{},
+		w: w, rec: rec, shapes: map[*record.Statement]*shape{}, units: map[int64]int{},
 		lanes: lanes(rec.Events), leftOut: map[string]int{}, replayed: replayed{plan: &plan.Replay{}},
 	}
 	r.types()
@@ -179,14 +180,14 @@ type replayer struct {
 	w        *Workload
 	rec      *recording
 	shapes   map[*record.Statement]*shape
-	variants map[string]int // index of each statement of the plan, by the key that [replayer.variant] was given
-	units    map[int64]int  // number of a transaction in the plan, by the number in the recording
-	begun    []unit         // when each transaction of the plan read and wrote
-	lanes    map[int64]int  // connection in the plan, by the recorded connection
-	names    []string       // name of the operation of each statement in the plan
-	bytes    int            // size in bytes of the SQL and the values in the plan
-	leftOut  map[string]int // how many events are left out, by reason
-	replayed                // the parts of the result that are complete so far
+	variants distinct.Index[string] // index of each statement of the plan, by the key that [replayer.variant] was given
+	units    map[int64]int          // number of a transaction in the plan, by the number in the recording
+	begun    []unit                 // when each transaction of the plan read and wrote
+	lanes    map[int64]int          // connection in the plan, by the recorded connection
+	names    []string               // name of the operation of each statement in the plan
+	bytes    int                    // size in bytes of the SQL and the values in the plan
+	leftOut  map[string]int         // how many events are left out, by reason
+	replayed                        // the parts of the result that are complete so far
 }
 
 // types finds the types that each parameter's values have. In the plan, each parameter of a statement
@@ -329,10 +330,8 @@ func (r *replayer) statement(e *record.Event) (i int, ok bool, err error) {
 // variant returns the index in the plan of the statement with this key. If the plan has no such statement, it
 // adds the given statement.
 func (r *replayer) variant(key, name string, made plan.Replayed) int {
-	i, known := r.variants[key]
-	if !known {
-		i = len(r.plan.Statements)
-		r.variants[key] = i
+	i := r.variants.Of(key)
+	if i == len(r.plan.Statements) {
 		r.plan.Statements = append(r.plan.Statements, made)
 		r.names = append(r.names, name)
 		r.bytes += len(made.SQL)
@@ -468,13 +467,11 @@ func lanes(events []record.Event) map[int64]int {
 		first, end time.Duration
 	}
 	var lives []life
-	at := map[int64]int{}
+	var connections distinct.Index[int64]
 	for i := range events { // the events are in the order in which they began
 		e := &events[i]
-		n, known := at[e.Connection]
-		if !known {
-			n = len(lives)
-			at[e.Connection] = n
+		n := connections.Of(e.Connection)
+		if n == len(lives) {
 			lives = append(lives, life{e.Connection, e.At, 0})
 		}
 		lives[n].end = max(lives[n].end, e.At+e.Took)

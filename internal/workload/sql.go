@@ -89,21 +89,16 @@ func Reads(sql string) bool {
 // OnlyReads reports whether no timed phase of a plan writes, judging by its SQL. It returns false
 // if a timed phase is not a query, a mix or a replay.
 func OnlyReads(p *plan.Plan) bool {
-	writes := func(sql string) bool { return !Reads(sql) }
 	return !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
 		switch {
 		case ph.Untimed:
 			return false
-		case ph.Query != nil:
-			return writes(ph.Query.SQL)
-		case ph.Mix != nil:
-			return slices.ContainsFunc(ph.Mix.Operations, func(o plan.Operation) bool {
-				return slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return writes(c.SQL) })
-			})
-		case ph.Replay != nil:
-			return slices.ContainsFunc(ph.Replay.Statements, func(s plan.Replayed) bool { return s.Do == "" && (s.Script || writes(s.SQL)) })
+		case ph.Query == nil && ph.Mix == nil && ph.Replay == nil:
+			return true
+		case ph.Replay != nil && slices.ContainsFunc(ph.Replay.Statements, func(s plan.Replayed) bool { return s.Script }):
+			return true
 		}
-		return true
+		return slices.ContainsFunc(ph.SQL(), func(sql string) bool { return sql != "" && !Reads(sql) })
 	})
 }
 

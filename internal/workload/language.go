@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -106,43 +107,36 @@ var checks = [][2]string{
 // language, for a terminal.
 func LanguageReference() string {
 	var b strings.Builder
-	table := func(title string, rows [][2]string) {
-		width := 0
-		for _, r := range rows {
-			width = max(width, len([]rune(r[0])))
-		}
-		fmt.Fprintf(&b, "%s\n", title)
-		for _, r := range rows {
-			fmt.Fprintf(&b, "  %-*s  %s\n", width, r[0], r[1])
-		}
-		b.WriteString("\n")
-	}
-	var rows [][2]string
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	title := func(words string) { fmt.Fprintf(w, "\n%s\n", words) }
+	row := func(what, about string) { fmt.Fprintf(w, "  %s\t%s\n", what, about) }
+	title("Keys")
 	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "retry", "pool", "http", "replay", "script", "operation", "statement", "expect of a query", "expect of http", "expect"} {
 		what := k
 		if slices.Contains(phaseKinds, k) {
 			what += " phase"
 		}
-		rows = append(rows, [2]string{what, strings.Join(keys[k], ", ")})
+		row(what, strings.Join(keys[k], ", "))
 	}
-	table("Keys", rows)
-	rows = nil
+	title("Settings")
 	for _, d := range driver.Vocabulary {
-		rows = append(rows, [2]string{d.Name, d.About + "; " + d.Want()})
+		row(d.Name, d.About+"; "+d.Want())
 	}
-	table("Settings", rows)
-	rows = nil
+	title("Features of SQLite that a workload needs")
 	for _, f := range driver.Features {
-		rows = append(rows, [2]string{f.Key, f.Name})
+		row(f.Key, f.Name)
 	}
-	table("Features of SQLite that a workload needs", rows)
-	rows = nil
+	title("Generators of columns and parameters")
 	for _, d := range generatorDefs {
-		rows = append(rows, [2]string{d.form, d.about})
+		row(d.form, d.about)
 	}
-	rows = append(rows, [2]string{"nulls: 5%, hidden: true", "with any of them: NULL in that share of rows; made for other columns, not inserted"})
-	table("Generators of columns and parameters", rows)
-	table("Rows of the workload's database", [][2]string{{"query: SELECT …", "a data set of the rows that the database has, with columns: {id: int, name: text or null}"}})
-	table("Checks of results", checks)
-	return strings.TrimSuffix(b.String(), "\n")
+	row("nulls: 5%, hidden: true", "with any of them: NULL in that share of rows; made for other columns, not inserted")
+	title("Rows of the workload's database")
+	row("query: SELECT …", "a data set of the rows that the database has, with columns: {id: int, name: text or null}")
+	title("Checks of results")
+	for _, c := range checks {
+		row(c[0], c[1])
+	}
+	_ = w.Flush() // a strings.Builder returns no errors
+	return strings.TrimPrefix(b.String(), "\n")
 }

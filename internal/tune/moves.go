@@ -11,11 +11,18 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-func (s *Search) single() (list []driver.Settings) {
+// change is a candidate that differs from another one in a value.
+type change struct {
+	value string // as name=value
+	to    driver.Settings
+}
+
+// changes returns the allowed candidates that differ from candidate c in one value that has an effect.
+func (s *Search) changes(c driver.Settings) (list []change) {
 	for _, x := range s.space {
 		for _, v := range x.Values {
-			if c := s.normal(driver.Settings{x.Name: v}); len(c) > 0 && s.allowed(c) {
-				list = append(list, c)
+			if next := s.normal(c.With(driver.Settings{x.Name: v})); next[x.Name] == v && s.allowed(next) {
+				list = append(list, change{x.Name + "=" + v, next})
 			}
 		}
 	}
@@ -23,7 +30,7 @@ func (s *Search) single() (list []driver.Settings) {
 }
 
 func (s *Search) singles(ctx context.Context) error {
-	_, err := s.further(ctx, "each setting by itself", append([]driver.Settings{{}}, s.single()...))
+	_, err := s.further(ctx, "each setting by itself", append([]driver.Settings{{}}, s.untried(nil)...))
 	if s.found.Early && len(s.found.Tried) == 0 {
 		s.found.Enough = s.enough()
 	}
@@ -72,12 +79,9 @@ func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 
 // untried returns copies of candidate c, each with one value that no candidate has had so far.
 func (s *Search) untried(c driver.Settings) (list []driver.Settings) {
-	for _, x := range s.space {
-		for _, v := range x.Values {
-			next := s.normal(c.With(driver.Settings{x.Name: v}))
-			if !s.tried[x.Name+"="+v] && next[x.Name] == v && s.allowed(next) {
-				list = append(list, next)
-			}
+	for _, x := range s.changes(c) {
+		if !s.tried[x.value] {
+			list = append(list, x.to)
 		}
 	}
 	return list
@@ -93,11 +97,7 @@ const mostNeighbors = 24
 // neighbors measures candidates that differ from the best ones in one setting.
 func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
-	type exchange struct {
-		to    driver.Settings
-		ratio float64 // time with the new value, divided by the time without it, in the first race with this value
-	}
-	var exchanged []exchange
+	var exchanged []change // candidates whose new value was not hopeless in the first race with this value
 	for _, c := range s.incumbents() {
 		list = append(list, s.untried(c)...)
 		for _, name := range stats.SettingNames(c) {
@@ -107,17 +107,14 @@ func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 				list = append(list, next)
 			}
 		}
-		for _, x := range s.space {
-			for _, v := range x.Values {
-				next := s.normal(c.With(driver.Settings{x.Name: v}))
-				t := s.alone[x.Name+"="+v]
-				if next[x.Name] == v && s.allowed(next) && t != nil && t.Status == result.OK && !(t.Ratio.Median > hopeless) {
-					exchanged = append(exchanged, exchange{next, t.Ratio.Median})
-				}
+		for _, x := range s.changes(c) {
+			if t := s.alone[x.value]; t != nil && t.Status == result.OK && !(t.Ratio.Median > hopeless) {
+				exchanged = append(exchanged, x)
 			}
 		}
 	}
-	slices.SortStableFunc(exchanged, func(a, b exchange) int { return cmp.Compare(a.ratio, b.ratio) })
+	ratio := func(x change) float64 { return s.alone[x.value].Ratio.Median }
+	slices.SortStableFunc(exchanged, func(a, b change) int { return cmp.Compare(ratio(a), ratio(b)) })
 	for _, x := range exchanged {
 		if len(list) < mostNeighbors {
 			list = append(list, x.to)

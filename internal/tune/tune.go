@@ -129,7 +129,7 @@ func (s *Search) search(ctx context.Context) error {
 		s.found.Steps = s.steps()
 		return nil
 	}
-	if n := len(s.single()); n > 0 && s.Needs != nil {
+	if n := len(s.untried(nil)); n > 0 && s.Needs != nil {
 		s.Needs(Need{s.later, n, s.least(s.spent() + s.takes(n+1, short) + s.takes(n/2+1, short))})
 	}
 	if err := s.singles(ctx); err != nil {

@@ -237,27 +237,19 @@ func (t *table) read(ctx context.Context, db *sql.DB) error {
 	if err := db.QueryRowContext(ctx, `SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?`, t.name).Scan(&t.noRowid); err != nil {
 		return err
 	}
-	keys := 0
 	var name, declared string
 	var notNull bool
-	var key, hidden int
-	err := all(ctx, db, `SELECT name, upper(type), "notnull", pk, hidden FROM pragma_table_xinfo(?)`, []any{t.name},
-		[]any{&name, &declared, &notNull, &key, &hidden}, func() error {
-			if key > 0 {
-				keys++
-			}
+	var key, hidden, keys int
+	err := all(ctx, db, `SELECT name, upper(type), "notnull", pk, hidden, (SELECT count(*) FROM pragma_table_xinfo(?1) WHERE pk > 0) FROM pragma_table_xinfo(?1)`,
+		[]any{t.name}, []any{&name, &declared, &notNull, &key, &hidden, &keys}, func() error {
 			if hidden == 0 {
-				t.columns = append(t.columns, &column{name: name, declared: declared, affinity: workload.Affinity(declared), notNull: notNull, key: key})
+				rowid := key > 0 && keys == 1 && declared == "INTEGER" && !t.noRowid && t.virtual == ""
+				t.columns = append(t.columns, &column{name: name, declared: declared, affinity: workload.Affinity(declared), notNull: notNull, key: key, rowid: rowid, unique: rowid})
 			}
 			return nil
 		})
 	if err != nil {
 		return err
-	}
-	for _, c := range t.columns {
-		if c.key > 0 && keys == 1 && c.declared == "INTEGER" && !t.noRowid && t.virtual == "" {
-			c.rowid, c.unique = true, true
-		}
 	}
 	if !t.noRowid {
 		for _, name := range []string{"rowid", "_rowid_", "oid"} {
@@ -298,26 +290,23 @@ func (s *schema) keys(ctx context.Context, db *sql.DB, t *table) error {
 func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 	var unique, partial bool
 	var name, origin string
-	err := all(ctx, db, `SELECT name, "unique", origin, partial FROM pragma_index_list(?) ORDER BY seq DESC`, []any{t.name},
-		[]any{&name, &unique, &origin, &partial}, func() error {
-			x := &index{object: object{kind: "index", name: name, table: t.name}, unique: unique, origin: origin, whole: true}
-			if i := slices.IndexFunc(s.objects, func(o object) bool { return o.kind == "index" && o.name == name }); i >= 0 {
-				x.object = s.objects[i]
+	var number int
+	var of sql.NullString
+	err := all(ctx, db, `SELECT x.name, x."unique", x.origin, x.partial, p.seqno, p.name FROM pragma_index_list(?) AS x, pragma_index_info(x.name) AS p ORDER BY x.seq DESC, p.seqno`,
+		[]any{t.name}, []any{&name, &unique, &origin, &partial, &number, &of}, func() error {
+			if number == 0 { // this is the first part of an index
+				x := &index{object: object{kind: "index", name: name, table: t.name}, unique: unique, origin: origin, whole: true}
+				if i := slices.IndexFunc(s.objects, func(o object) bool { return o.kind == "index" && o.name == name }); i >= 0 {
+					x.object = s.objects[i]
+				}
+				if partial {
+					x.partial = whereOf(x.sql)
+				}
+				t.indexes = append(t.indexes, x)
 			}
-			if partial {
-				x.partial = whereOf(x.sql)
-			}
-			t.indexes = append(t.indexes, x)
-			return nil
-		})
-	if err != nil {
-		return err
-	}
-	for _, x := range t.indexes {
-		var of sql.NullString
-		err := all(ctx, db, `SELECT name FROM pragma_index_info(?) ORDER BY seqno`, []any{x.name}, []any{&of}, func() error {
+			x := t.indexes[len(t.indexes)-1]
 			c := t.column(of.String)
-			x.parts = append(x.parts, part{c, of.String, len(x.parts)})
+			x.parts = append(x.parts, part{c, of.String, number})
 			if !of.Valid || c == nil { // this part of the key is an expression, the rowid or a generated column
 				x.whole = false
 				return nil
@@ -325,14 +314,12 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 			x.columns = append(x.columns, c)
 			return nil
 		})
-		if err != nil {
-			return err
-		}
+	for _, x := range t.indexes {
 		if x.unique && x.whole && len(x.columns) == 1 && x.partial == "" {
 			x.columns[0].unique = true
 		}
 	}
-	return nil
+	return err
 }
 
 // origins lists the origins of indexes, as PRAGMA index_list names them, by priority: PRIMARY KEY, UNIQUE,
@@ -368,19 +355,16 @@ func (t *table) compose() {
 // references reads the foreign keys of a table. It leaves out keys whose parent or columns are not
 // known, and keys with a column that is part of an earlier key.
 func (s *schema) references(ctx context.Context, db *sql.DB, t *table) error {
-	byID := map[int]*foreign{}
-	var ids []int
-	var id int
+	var found []*foreign
+	var number int
 	var parent, from string
 	var to sql.NullString
-	err := all(ctx, db, `SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq`, []any{t.name},
-		[]any{&id, &parent, &from, &to}, func() error {
-			f := byID[id]
-			if f == nil {
-				f = &foreign{parent: s.table(parent)}
-				byID[id] = f
-				ids = append(ids, id)
+	err := all(ctx, db, `SELECT seq, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq`, []any{t.name},
+		[]any{&number, &parent, &from, &to}, func() error {
+			if number == 0 { // this is the first column of a key
+				found = append(found, &foreign{parent: s.table(parent)})
 			}
+			f := found[len(found)-1]
 			f.columns = append(f.columns, t.column(from))
 			var target *column
 			if f.parent != nil {
@@ -395,9 +379,7 @@ func (s *schema) references(ctx context.Context, db *sql.DB, t *table) error {
 	if err != nil {
 		return err
 	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		f := byID[id]
+	for _, f := range found {
 		if f.parent == nil || f.parent.virtual != "" || slices.Contains(f.columns, nil) || slices.Contains(f.to, nil) {
 			continue
 		}

@@ -151,31 +151,18 @@ func columnNames(columns []*column) string {
 // statement. It returns false if there is no such constraint.
 func withoutKey(list []token, columns []*column) ([]token, bool) {
 	for i := range list {
-		if !list[i].Is("UNIQUE") {
+		if !list[i].Is("UNIQUE") || after(list, i).Text != "(" {
 			continue
 		}
-		if after(list, i).Text != "(" {
-			continue
+		open := following(list, i)
+		same := slices.EqualFunc(elements(list[open:]), columns, func(name []token, c *column) bool {
+			first := following(name, -1)
+			return strings.EqualFold(after(name, -1).Unquoted(), c.name) && following(name, first) >= len(name)
+		})
+		if same {
+			_, from := beginning(list, i)
+			return slices.Delete(slices.Clone(list), from, closing(list, open)+1), true
 		}
-		k := following(list, i)
-		next := func() string {
-			if k = following(list, k); k >= len(list) {
-				return ""
-			}
-			return list[k].Unquoted()
-		}
-		n := 0
-		for ; n < len(columns) && strings.EqualFold(next(), columns[n].name); n++ {
-			if name := next(); name != "," {
-				n++
-				break
-			}
-		}
-		if n != len(columns) || k >= len(list) || list[k].Text != ")" {
-			continue
-		}
-		_, from := beginning(list, i)
-		return slices.Delete(slices.Clone(list), from, k+1), true
 	}
 	return list, false
 }

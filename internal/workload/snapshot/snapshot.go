@@ -141,22 +141,18 @@ func checkpoint(ctx context.Context, path string) error {
 		return err
 	}
 	defer db.Close()
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+	db.SetMaxOpenConns(1)
 	var n, busy int64
-	if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&n); err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&n); err != nil {
 		return err
 	}
-	if err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &n, &n); err != nil {
+	if err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &n, &n); err != nil {
 		return err
 	}
 	if busy != 0 {
 		return errors.New("the write-ahead log of the copy cannot be written into it")
 	}
-	if err := errors.Join(conn.Close(), db.Close()); err != nil {
+	if err := db.Close(); err != nil {
 		return err
 	}
 	for _, suffix := range []string{"-wal", "-shm"} {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"syscall"
-	"unsafe"
 )
 
 // clockTick is the unit of CPU time in /proc: USER_HZ, which is 100 per second on
@@ -81,12 +80,7 @@ func livingChildrenCPU() (user, system int64) {
 func cpuClock(pid int) int64 {
 	// The number of a process's clock, computed as in clock_getcpuclockid(3).
 	const sched = 2
-	clock := int32(^pid<<3 | sched)
-	var ts syscall.Timespec
-	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
-		return 0
-	}
-	return ts.Nano()
+	return readClock(int32(^pid<<3 | sched))
 }
 
 // peakRSS returns the sum of the peak memory, in bytes, of this process and of its living

@@ -1,6 +1,12 @@
 package worker
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
+
+// input returns the standard input.
+func input() *os.File { return os.Stdin }
 
 // cpuTimes returns the CPU time in nanoseconds that this process has used. On Windows it does
 // not include children.

@@ -25,8 +25,7 @@ type genSet struct {
 	def     *DataSet
 	parent  *genSet
 	columns map[string]*column
-	order   []*column
-	bound   []*column // the columns whose values Fill makes
+	bound   []*column // the columns whose values Fill makes, in the order of [DataSet.Bound]
 }
 
 // NewGenerator returns a Gen for a plan. It returns an error if a generator of the plan is invalid.
@@ -51,24 +50,18 @@ func NewGenerator(seed uint64, p *Plan) (*Gen, error) {
 			if s.columns[c.Name] != nil {
 				return nil, fmt.Errorf("column %s.%s is there twice", d.Name, c.Name)
 			}
-			col := newColumn(seed, d.Name+"."+c.Name, c.Type, &c.Generator)
-			s.columns[c.Name] = col
-			s.order = append(s.order, col)
+			s.columns[c.Name] = newColumn(seed, d.Name+"."+c.Name, c.Type, &c.Generator)
 		}
 		g.sets[d.Name] = s
 	}
 	for _, s := range g.sets {
-		for j, c := range s.order {
-			if err := c.link(g, s, s.columns); err != nil {
+		for _, c := range s.def.Columns {
+			if err := s.columns[c.Name].link(g, s, s.columns); err != nil {
 				return nil, err
 			}
-			switch {
-			case s.def.Columns[j].Hidden:
-			case c.gen.Kind == GenCoalesce:
-				s.bound = append(s.bound, c.sources...)
-			default:
-				s.bound = append(s.bound, c)
-			}
+		}
+		for _, c := range s.def.Bound() {
+			s.bound = append(s.bound, s.columns[c.Name])
 		}
 	}
 	return g, nil
@@ -200,10 +193,8 @@ func (g *Gen) RowsFitting(set string, cols ...string) int64 {
 	}
 	bytes := int64(1)
 	if len(cols) == 0 {
-		for j, c := range s.order {
-			if !s.def.Columns[j].Hidden {
-				bytes += c.rowBytes()
-			}
+		for _, c := range s.bound {
+			bytes += c.rowBytes()
 		}
 	}
 	for _, name := range cols {

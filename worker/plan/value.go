@@ -241,13 +241,6 @@ const wordBits = 16
 
 // rowBytes returns approximately how many bytes a value takes in a batch.
 func (c *column) rowBytes() int64 {
-	if c.gen.Kind == GenCoalesce {
-		n := int64(0)
-		for _, s := range c.sources {
-			n += s.rowBytes()
-		}
-		return n
-	}
 	if c.typ != driver.Text && c.typ != driver.Blob || c.base.arena != nil || c.base.fixed != nil {
 		return 9
 	}

@@ -3,24 +3,8 @@ package sqldriver
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 )
-
-// cleanConnector opens connections on which a failed Commit leaves no open transaction.
-type cleanConnector struct{ driver.Connector }
-
-func (c *cleanConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	clean, err := wrapConn(conn)
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return clean, nil
-}
 
 // A library's connection must implement the interface "preparing", and may implement the interface
 // "executing". A wrapper must implement the same interfaces as the connection that it wraps,
@@ -37,8 +21,9 @@ type (
 	}
 )
 
-// wrapConn wraps a connection. It returns an error if the connection lacks a method that the
-// wrapper needs, or has a method that database/sql uses and the wrapper would hide.
+// wrapConn wraps a connection, so that a failed Commit leaves no open transaction. It returns an
+// error if the connection lacks a method that the wrapper needs, or has a method that database/sql
+// uses and the wrapper would hide.
 func wrapConn(c driver.Conn) (driver.Conn, error) {
 	p, prepares := c.(preparing)
 	b, begins := c.(driver.ConnBeginTx)

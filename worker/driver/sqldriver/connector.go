@@ -48,3 +48,22 @@ func (c *connector) open(ctx context.Context) (driver.Conn, error) {
 	}
 	return connector.Connect(ctx)
 }
+
+// checked is a connector that passes each connection which it opens to the function "check". It uses
+// the connection that "check" returns.
+type checked struct {
+	driver.Connector
+	check func(driver.Conn) (driver.Conn, error)
+}
+
+func (c *checked) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ready, err := c.check(conn)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return ready, nil
+}

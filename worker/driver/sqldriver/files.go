@@ -1,29 +1,19 @@
 package sqldriver
 
 import (
-	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"reflect"
 
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-type limitedConnector struct {
-	driver.Connector
-	lib *Library
-}
-
-func (c *limitedConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
+// withoutAttach makes SQLite refuse ATTACH on a connection, and returns the connection.
+func (l *Library) withoutAttach(c driver.Conn) (driver.Conn, error) {
+	if _, err := l.LimitAttached(c, 0); err != nil {
+		return nil, fmt.Errorf("limiting ATTACH: %w", err)
 	}
-	if _, err := c.lib.LimitAttached(conn, 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("limiting ATTACH: %w", err), conn.Close())
-	}
-	return conn, nil
+	return c, nil
 }
 
 // TranspiledLimitAttached returns a [Library].LimitAttached for a library that is transpiled from C

@@ -73,10 +73,10 @@ func (l *Library) open(ctx context.Context, path string, s contract.Settings) (c
 		return nil, l.wrap(err)
 	}
 	if l.LimitAttached != nil && !contract.FilesAllowed(ctx) {
-		c = &limitedConnector{c, l}
+		c = &checked{c, l.withoutAttach}
 	}
 	if l.DirtyCommit {
-		c = &cleanConnector{c}
+		c = &checked{c, wrapConn}
 	}
 	return l.pool(ctx, sql.OpenDB(c), s)
 }

@@ -82,15 +82,6 @@ func judge(ctx context.Context, d driver.Driver, path string, req *protocol.Requ
 	return out
 }
 
-// rowsOf returns how many rows a table has, or -1 if it does not exist.
-func rowsOf(ctx context.Context, r driver.Runner, table string) (int64, error) {
-	n, err := driver.Number(ctx, r, "SELECT count(*) FROM sqlite_master WHERE name = '"+table+"'")
-	if err != nil || n == 0 {
-		return -1, err
-	}
-	return driver.Number(ctx, r, "SELECT count(*) FROM "+table)
-}
-
 // judgedTable is a table that judge creates.
 const judgedTable = protocol.CommitsTable + "_judged"
 
@@ -107,12 +98,12 @@ func examine(ctx context.Context, db driver.DB, out *protocol.JudgedState) error
 	if out.ForeignKeys, err = driver.Number(ctx, db, "SELECT count(*) FROM pragma_foreign_key_check"); err != nil {
 		return fmt.Errorf("foreign_key_check: %w", err)
 	}
-	rows, err := rowsOf(ctx, db, protocol.CommitsTable)
+	rows, err := job.RowsOf(ctx, db, protocol.CommitsTable)
 	if err == nil && rows > 0 {
 		out.Transaction, err = job.LastTransaction(ctx, db)
 	}
 	if err == nil {
-		out.Others, err = rowsOf(ctx, db, protocol.OthersTable)
+		out.Others, err = job.RowsOf(ctx, db, protocol.OthersTable)
 	}
 	if err != nil {
 		return err

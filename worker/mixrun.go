@@ -176,10 +176,7 @@ func canceled(err error) bool {
 }
 
 // locked reports whether the code of an error is SQLITE_BUSY or SQLITE_LOCKED.
-func locked(err error) bool {
-	code, _ := lockCode(err)
-	return code != 0
-}
+func locked(err error) bool { return driver.IsLock(driver.PrimaryCode(err)) }
 
 // retry repeats an operation as long as it fails because of a lock, the mix's Retry has
 // attempts left, and the operation's timeout has not passed.

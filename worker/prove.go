@@ -335,22 +335,17 @@ func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, er
 const patience = 250 * time.Millisecond
 
 // tryLock runs a statement that needs a lock. It returns 0 if the statement gets the lock. It returns
-// SQLITE_LOCKED if the library waits too long. In all other cases it returns the results of lockCode.
+// SQLITE_LOCKED if the library waits too long. It returns the primary code of any other lock error, and
+// 0 with the error if the cause is not a lock.
 func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := c.Script(ctx, sql)
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return driver.CodeLocked, nil
-	}
-	return lockCode(err)
-}
-
-// lockCode returns the primary code of err if that code is SQLITE_BUSY or SQLITE_LOCKED. Otherwise
-// it returns 0 and err.
-func lockCode(err error) (int, error) {
-	if code := driver.PrimaryCode(err); code == driver.CodeBusy || code == driver.CodeLocked {
-		return code, nil
+	case locked(err):
+		return driver.PrimaryCode(err), nil
 	}
 	return 0, err
 }

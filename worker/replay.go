@@ -233,7 +233,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 				return &operationError{c.Operations[c.Statements[c.Events.Statement[i]].Operation], err}
 			}
 			c.code[i] = int32(e.Code)
-			if _, known := c.said[e.Code]; !known && !isLock(e.Code) && !c.expected(i) {
+			if _, known := c.said[e.Code]; !known && !driver.IsLock(e.Code) && !c.expected(i) {
 				m := e.Error()
 				c.said[e.Code] = said{i, strings.ToValidUTF8(m[:min(len(m), protocol.MaxMessage)], "")}
 			}
@@ -386,7 +386,7 @@ func (r *replay) collect(s *protocol.Sample, first map[int]said) error {
 		case code != 0:
 			failures[st.Operation]++
 			failed.Add(code, 1, took)
-		case !same && isLock(then):
+		case !same && driver.IsLock(then):
 			unlocked.Add(then, 1, took)
 			continue
 		}
@@ -414,8 +414,6 @@ func (r *replay) expected(i int) bool {
 	then, failed := r.failed[i]
 	return failed && (then == 0 || then&0xff == int(r.code[i])&0xff)
 }
-
-func isLock(code int) bool { return code&0xff == driver.CodeBusy || code&0xff == driver.CodeLocked }
 
 // asRecorded reports whether event i, which has run, had the recorded outcome.
 func (r *replay) asRecorded(i int) bool {

@@ -98,6 +98,10 @@ func CodeNames() []string {
 	return list
 }
 
+// IsLock reports whether a code, primary or extended, says that a lock was not granted: SQLITE_BUSY or
+// SQLITE_LOCKED.
+func IsLock(code int) bool { return code&0xff == CodeBusy || code&0xff == CodeLocked }
+
 // MayBeResult reports whether a statement and its data can cause an error with this code. Only such
 // a code can be declared as the result of an operation. Other codes are caused by locks, the file,
 // the disk or the machine.

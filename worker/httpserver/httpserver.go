@@ -151,7 +151,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) failed(w http.ResponseWriter, err error, waited time.Duration) {
 	var e *driver.Error
-	if !errors.As(err, &e) || e.Primary() != driver.CodeBusy && e.Primary() != driver.CodeLocked {
+	if !errors.As(err, &e) || !driver.IsLock(e.Code) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

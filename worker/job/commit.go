@@ -139,24 +139,17 @@ func (k *committing) settle(ctx context.Context) error {
 
 // awaitOthers waits until another process has inserted a row into the table [protocol.OthersTable].
 func (k *committing) awaitOthers(ctx context.Context) error {
-	for {
-		n, err := driver.Number(ctx, k.conn, "SELECT count(*) FROM sqlite_master WHERE name = '"+protocol.OthersTable+"'")
-		if err == nil && n > 0 {
-			n, err = driver.Number(ctx, k.conn, "SELECT count(*) FROM "+protocol.OthersTable)
-		}
-		locked := driver.PrimaryCode(err) == driver.CodeBusy || driver.PrimaryCode(err) == driver.CodeLocked
+	for ctx.Err() == nil {
+		n, err := RowsOf(ctx, k.conn, protocol.OthersTable)
 		switch {
 		case err == nil && n > 0:
 			return nil
-		case err != nil && !locked:
+		case err != nil && !driver.IsLock(driver.PrimaryCode(err)):
 			return err
 		}
-		select {
-		case <-time.After(lookAgain):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		pause(ctx, lookAgain)
 	}
+	return ctx.Err()
 }
 
 // lookAgain is how long awaitOthers waits before it looks for the other process's row again.
@@ -275,6 +268,15 @@ func (k *committing) last(ctx context.Context) (int64, error) {
 	}
 	n, err := LastTransaction(ctx, k.conn)
 	return n, errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
+}
+
+// RowsOf returns how many rows one of sqlite3perf's own tables has, or -1 if the table does not exist.
+func RowsOf(ctx context.Context, r driver.Runner, table string) (int64, error) {
+	n, err := driver.Number(ctx, r, "SELECT count(*) FROM sqlite_master WHERE name = '"+table+"'")
+	if err != nil || n == 0 {
+		return -1, err
+	}
+	return driver.Number(ctx, r, "SELECT count(*) FROM "+table)
 }
 
 // LastTransaction returns the number of the last transaction in a database.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,7 +77,7 @@ func (s *shard) note(ns, rows int64, err error) error {
 		// A failed operation counts like any other, so that failing does not make a
 		// group faster.
 		e, ok := errors.AsType[*driver.Error](err)
-		if !ok || !slices.Contains([]int{driver.CodeBusy, driver.CodeLocked, driver.CodeConstraint}, e.Primary()) {
+		if !ok || !driver.IsLock(e.Code) && e.Primary() != driver.CodeConstraint {
 			return err
 		}
 		s.failed++

@@ -24,7 +24,7 @@ func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *
 	if !ok {
 		return nil, failf(protocol.CodeUnsupported, "%s cannot be given a data source name", d.Info().Name)
 	}
-	proof, err := proveLibrary(ctx, d, req)
+	proof, err := proveNew(ctx, d, filepath.Join(req.Path, "proof.db"), nil, req.Settings.PoolSize(), req)
 	if err != nil {
 		return nil, err
 	}
@@ -45,16 +45,6 @@ func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *
 		res.DSN = append(res.DSN, *r)
 	}
 	return res, nil
-}
-
-// proveLibrary opens a new database, and returns the versions of the library and of its SQLite.
-func proveLibrary(ctx context.Context, d driver.Driver, req *protocol.Request) (proof *protocol.Proof, err error) {
-	db, err := d.Open(ctx, filepath.Join(req.Path, "proof.db"), nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return readPool(ctx, db, req, req.Settings.PoolSize(), d.Info().Module)
 }
 
 // openAlone opens a data source name in its own directory. If that fails and the name means a file,

@@ -35,18 +35,13 @@ func judgeStates(ctx context.Context, d driver.Driver, req *protocol.Request, ou
 
 // proveJudge opens a new database beside the databases to judge, reads the settings and versions,
 // and removes the database.
-func proveJudge(ctx context.Context, d driver.Driver, req *protocol.Request) (proof *protocol.Proof, err error) {
+func proveJudge(ctx context.Context, d driver.Driver, req *protocol.Request) (*protocol.Proof, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(req.Path), "judge-*")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	db, err := d.Open(ctx, filepath.Join(dir, "proof.db"), req.Settings)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return readPool(ctx, db, req, 1, d.Info().Module)
+	return proveNew(ctx, d, filepath.Join(dir, "proof.db"), req.Settings, 1, req)
 }
 
 // judge looks at what is in one database, writes to it, and opens it again.

@@ -93,6 +93,17 @@ func readPool(ctx context.Context, db driver.DB, req *protocol.Request, n int, m
 	return proof, proveIdle(ctx, db, pooled(req.Settings, n), conns, proof)
 }
 
+// proveNew opens a new database at path with the settings s, and reads back the settings of its pool of n
+// connections.
+func proveNew(ctx context.Context, d driver.Driver, path string, s driver.Settings, n int, req *protocol.Request) (proof *protocol.Proof, err error) {
+	db, err := d.Open(ctx, path, s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return readPool(ctx, db, req, n, d.Info().Module)
+}
+
 // takeAll takes all n connections of a pool, so that all are in use at the same time.
 func takeAll(ctx context.Context, db driver.DB, n int) ([]driver.Conn, error) {
 	conns := make([]driver.Conn, 0, n)

@@ -28,9 +28,9 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	if err := t.proveReaders(ctx, proof); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"write_mutex", "processes", "count_syncs", "cold_caches"} {
+	for _, name := range applied {
 		if v, set := t.req.Settings[name]; set {
-			observed[name] = v // these settings need not be observed, because the worker itself applies them
+			observed[name] = v
 		}
 	}
 	if shower, ok := t.db.(driver.Shower); ok {

@@ -279,15 +279,17 @@ func (t *trial) hasLog(got driver.Settings) bool {
 	return got["journal_mode"] == "wal" && !by
 }
 
+// The list "applied" has the settings that the worker itself applies, so they need not be observed.
+var applied = []string{"write_mutex", "processes", "count_syncs", "cold_caches"}
+
 // pooled returns the settings with which a driver opens a pool of n connections. It leaves out the
 // settings that the worker itself applies.
 func pooled(s driver.Settings, n int) driver.Settings {
 	s = s.With(driver.Settings{"pool_size": strconv.Itoa(n)})
 	delete(s, "pool_readers")
-	delete(s, "write_mutex")
-	delete(s, "processes")
-	delete(s, "count_syncs")
-	delete(s, "cold_caches")
+	for _, name := range applied {
+		delete(s, name)
+	}
 	return s
 }
 

@@ -14,7 +14,7 @@ import (
 // [protocol.AttachedName], in the directory of the database at path.
 func Attach(ctx context.Context, r driver.Runner, path string) error {
 	file := filepath.Join(filepath.Dir(path), protocol.AttachedName)
-	return r.Script(ctx, "ATTACH '"+strings.ReplaceAll(file, "'", "''")+"' AS "+protocol.AttachedSchema)
+	return r.Script(ctx, "ATTACH "+literal(file)+" AS "+protocol.AttachedSchema)
 }
 
 // attach attaches a second database (see [Attach]) to the job's connection, and gives it the journal
@@ -45,8 +45,7 @@ func (k *committing) attach(ctx context.Context) error {
 // SQL need not be changed, because SQLite looks for a table in all databases of the connection.
 func (k *committing) moveTables(ctx context.Context) error {
 	for _, table := range k.Attach {
-		name := "'" + strings.ReplaceAll(table, "'", "''") + "'"
-		texts, err := driver.Texts(ctx, k.conn, "SELECT sql FROM main.sqlite_master WHERE lower(tbl_name) = lower("+name+") AND sql IS NOT NULL ORDER BY type DESC")
+		texts, err := driver.Texts(ctx, k.conn, "SELECT sql FROM main.sqlite_master WHERE lower(tbl_name) = lower("+literal(table)+") AND sql IS NOT NULL ORDER BY type DESC")
 		if err != nil {
 			return err
 		}

@@ -315,9 +315,6 @@ func (w *writing) ints(ctx context.Context, member int, level, sql string, id in
 		return nil, err
 	}
 	b := integers(id)
-	err = stmt.Query(ctx, &b, 0, func(r driver.Row) error {
-		list = append(list, r[0].Int)
-		return nil
-	})
+	list, err = read(ctx, stmt, &b)
 	return list, errors.Join(err, stmt.Close())
 }

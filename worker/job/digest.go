@@ -43,7 +43,6 @@ func Digest(ctx context.Context, r driver.Runner) (string, error) {
 }
 
 func hashTable(ctx context.Context, r driver.Runner, h hash.Hash, table, schema string) error {
-	literal := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 	columns, err := driver.Texts(ctx, r, "SELECT name FROM pragma_table_info("+literal(table)+", "+literal(schema)+")")
 	if err != nil {
 		return err

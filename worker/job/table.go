@@ -31,15 +31,18 @@ type object struct {
 	columns []string
 }
 
+// literal returns a text as an SQL literal.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
 // lookUp finds the table or view with this name in the main database.
 func lookUp(ctx context.Context, r driver.Runner, table string) (o object, err error) {
-	literal := "'" + strings.ReplaceAll(table, "'", "''") + "'"
-	kinds, err := driver.Texts(ctx, r, "SELECT type FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = "+literal+" COLLATE NOCASE")
+	name := literal(table)
+	kinds, err := driver.Texts(ctx, r, "SELECT type FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = "+name+" COLLATE NOCASE")
 	if err != nil || len(kinds) == 0 {
 		return o, err
 	}
 	o.kind = kinds[0]
-	o.columns, err = driver.Texts(ctx, r, "SELECT name FROM pragma_table_info("+literal+")")
+	o.columns, err = driver.Texts(ctx, r, "SELECT name FROM pragma_table_info("+name+")")
 	return o, err
 }
 

@@ -69,9 +69,7 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	_, serr := os.Stat(req.Path)
 	absent := errors.Is(serr, fs.ErrNotExist)
 	db := &job.Database{Path: req.Path, Settings: req.Settings, Seed: req.Seed}
-	db.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
-		return openPatiently(ctx, d, req.Path, req.Settings.With(over))
-	}
+	db.Open = func(ctx context.Context) (driver.DB, error) { return openPatiently(ctx, d, req.Path, req.Settings) }
 	db.CPU = func() (own, children int64) {
 		u1, s1 := cpuTimes(false)
 		u2, s2 := livingChildrenCPU()
@@ -83,7 +81,7 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 			return nil, err
 		}
 	}
-	if db.DB, err = db.Open(ctx, nil); err != nil {
+	if db.DB, err = db.Open(ctx); err != nil {
 		return nil, err
 	}
 	began := false

@@ -21,9 +21,8 @@ type Database struct {
 	Seed     uint64          // the seed from which values are generated
 	Proof    *protocol.Proof // the settings that the worker has read back
 
-	// Open opens the database again, with the same settings, except that the settings in "over"
-	// replace settings of the same name.
-	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
+	// Open opens the database again, with the same settings.
+	Open func(ctx context.Context) (driver.DB, error)
 
 	// CPU returns the CPU time in nanoseconds of this process and of its children. PeakRSS returns the
 	// peak memory in bytes of this process. If the parameter of PeakRSS is true, it returns the peak

@@ -36,7 +36,7 @@ func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress),
 	}
 	// d.Open sets all settings of d.Settings again on each new connection. No other settings are
 	// needed.
-	if d.DB, err = d.Open(ctx, driver.Settings{}); err != nil {
+	if d.DB, err = d.Open(ctx); err != nil {
 		return fmt.Errorf("opening it again, to see what has lasted: %w", err)
 	}
 	for i := range r.Pragma {

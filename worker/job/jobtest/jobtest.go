@@ -60,9 +60,7 @@ func (b *base) do(ctx context.Context, s driver.Settings, j protocol.Job, tell f
 func (b *base) on(ctx context.Context, db driver.DB, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	b.t.Helper()
 	d := &job.Database{DB: db, Path: b.path, Settings: s, Seed: 42, Proof: b.proof(db)}
-	d.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
-		return b.driver.Open(ctx, b.path, s.With(over))
-	}
+	d.Open = func(ctx context.Context) (driver.DB, error) { return b.driver.Open(ctx, b.path, s) }
 	d.CPU = func() (own, children int64) { return 0, 0 }
 	d.PeakRSS = func(bool) int64 { return 1 << 20 }
 	r, err := job.Run(ctx, &j, d, func(p protocol.Progress) {

@@ -208,7 +208,7 @@ func mayWrite(ctx context.Context, d driver.Driver, req *protocol.Request) (err 
 	for _, name := range lasting {
 		delete(s, name)
 	}
-	if h, err := header(req.Path); err == nil && h == nil {
+	if h, err := header(req.Path, databaseHeader); err == nil && h == nil {
 		return nil // an empty file has no data to protect
 	}
 	db, err := openPatiently(ctx, d, req.Path, s)
@@ -223,7 +223,7 @@ func mayWrite(ctx context.Context, d driver.Driver, req *protocol.Request) (err 
 // and its WAL is empty or absent. SQLite creates an empty file if it finds no database, and writes
 // one page to set WAL mode.
 func blank(path string) bool {
-	h, err := header(path)
+	h, err := header(path, databaseHeader)
 	return err == nil && (h == nil || binary.BigEndian.Uint32(h[28:]) <= 1) && fileSize(path+"-wal") == 0
 }
 
@@ -240,19 +240,22 @@ func ownJournal(path string, s driver.Settings) driver.Settings {
 // rollsBack reports whether a file is empty or a database with a rollback journal. Byte 18 of
 // the header tells the journal mode.
 func rollsBack(path string) bool {
-	h, err := header(path)
+	h, err := header(path, databaseHeader)
 	return err == nil && (h == nil || string(h[:16]) == "SQLite format 3\x00" && h[18] == 1)
 }
 
-// header returns the header of a database
-// (https://www.sqlite.org/fileformat2.html), or nil if the file is empty.
-func header(path string) ([]byte, error) {
+// databaseHeader is the size in bytes of a database's header. See
+// https://www.sqlite.org/fileformat2.html.
+const databaseHeader = 100
+
+// header returns the first n bytes of a file, or nil if the file is empty.
+func header(path string, n int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	h := make([]byte, 100)
+	h := make([]byte, n)
 	if _, err := io.ReadFull(f, h); errors.Is(err, io.EOF) {
 		return nil, nil
 	} else if err != nil {

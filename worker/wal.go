@@ -2,7 +2,6 @@ package worker
 
 import (
 	"encoding/binary"
-	"os"
 	"time"
 )
 
@@ -54,14 +53,9 @@ func (w *walWatch) restarts() int64 {
 // walSalt returns the first salt in a log's header. SQLite adds 1 to the salt each time it
 // restarts the log: https://www.sqlite.org/fileformat.html#the_write_ahead_log
 func walSalt(path string) (salt uint32, ok bool) {
-	f, err := os.Open(path)
-	if err != nil {
+	h, err := header(path, 32)
+	if err != nil || h == nil {
 		return 0, false
 	}
-	defer f.Close()
-	header := make([]byte, 32)
-	if _, err := f.ReadAt(header, 0); err != nil {
-		return 0, false
-	}
-	return binary.BigEndian.Uint32(header[16:]), true
+	return binary.BigEndian.Uint32(h[16:]), true
 }

@@ -7,16 +7,17 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
 
-// CanTellDialers says whether [Dialer] works on this system.
-const CanTellDialers = true
+// CanTellDialers says whether [Dialer] works on this system. It reads files of /proc that only Linux has.
+const CanTellDialers = runtime.GOOS == "linux"
 
 // Dialer returns the ID of the process that has dialed a connection from a local IPv4 address. It
 // looks only at the processes with the given IDs, which must be processes of this user. The result
-// "ok" is false if none of them has dialed the connection.
+// "ok" is false if none of them has dialed the connection, and on other systems than Linux.
 func Dialer(from net.Addr, processes []int) (pid int, ok bool) {
 	inode, ok := inodeOf(from.String())
 	if !ok {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"slices"
 	"strconv"
@@ -284,7 +283,7 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 // true. If the library can set SQLite's limits, withinFiles looks only for PRAGMAs that name a
 // directory, because no limit prevents them. Otherwise it also looks for words such as ATTACH. It
 // does not parse the SQL, so it also returns an error if a string literal contains such a word.
-func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
+func withinFiles(info driver.Info, allowed bool, all []string) error {
 	words := driver.DirectoryPragma
 	why, unlimited := info.Limits[driver.LimitFiles]
 	if unlimited {
@@ -292,7 +291,7 @@ func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
 	} else {
 		why = "no limit of SQLite does"
 	}
-	for sql := range all {
+	for _, sql := range all {
 		if what := words(sql); what != "" && !allowed {
 			return failf(protocol.CodeUnsupported, "the SQL has the word %s, which may reach other files, and %s cannot refuse only that: %s", what, info.Name, why)
 		}

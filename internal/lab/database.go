@@ -45,7 +45,7 @@ func (c *Case) hideValues(t *result.Trial) {
 	if s == nil {
 		return
 	}
-	sql := slices.Collect(c.Plan.SQL())
+	sql := c.Plan.SQL()
 	for i := range c.Plan.Phases {
 		p := &c.Plan.Phases[i]
 		sql = append(sql, p.Name)

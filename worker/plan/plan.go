@@ -6,7 +6,6 @@ package plan
 
 import (
 	"encoding/json"
-	"iter"
 	"slices"
 	"strings"
 
@@ -29,18 +28,12 @@ type Plan struct {
 }
 
 // SQL returns all SQL of the plan that a user has written.
-func (p *Plan) SQL() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		list := []string{p.Schema}
-		for i := range p.Phases {
-			list = append(list, p.Phases[i].SQL()...)
-		}
-		for _, sql := range list {
-			if sql != "" && !yield(sql) {
-				return
-			}
-		}
+func (p *Plan) SQL() []string {
+	list := []string{p.Schema}
+	for i := range p.Phases {
+		list = append(list, p.Phases[i].SQL()...)
 	}
+	return slices.DeleteFunc(list, func(sql string) bool { return sql == "" })
 }
 
 // DataSet is a set of rows made by generators. Rows are numbered from 0 through the

@@ -18,7 +18,7 @@ func TestSQL(t *testing.T) {
 		{Replay: &plan.Replay{Statements: []plan.Replayed{{SQL: "recorded"}}}},
 	}}
 	want := []string{"schema", "script", "query", "http", "first", "second", "recorded"}
-	if got := slices.Collect(p.SQL()); !slices.Equal(got, want) {
+	if got := p.SQL(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

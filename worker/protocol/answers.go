@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -36,17 +35,14 @@ type Answers struct {
 
 // SQL returns the SQL of the job that a user has written: the texts in Statements, then the SQL of
 // Plan.
-func (a *Answers) SQL() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, s := range a.Statements {
-			if !yield(s.SQL) {
-				return
-			}
-		}
-		if a.Plan != nil {
-			a.Plan.SQL()(yield)
-		}
+func (a *Answers) SQL() (list []string) {
+	for _, s := range a.Statements {
+		list = append(list, s.SQL)
 	}
+	if a.Plan != nil {
+		list = append(list, a.Plan.SQL()...)
+	}
+	return list
 }
 
 // Ask is a statement and its arguments.

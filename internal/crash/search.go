@@ -39,56 +39,42 @@ type Difference struct {
 // although releases between them differ. The function "explore" returns what survives with a
 // release. Its error means that the release can't be explored, unless ctx has ended.
 func Search(ctx context.Context, releases []string, explore func(ctx context.Context, release string) (*Crashes, error)) (*Found, error) {
-	f := &Found{Releases: releases}
-	answers := map[int]*Crashes{}
-	missing := map[int]bool{}
-	at := func(i int) error {
-		c, err := explore(ctx, releases[i])
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			missing[i] = true
-			f.Missing = append(f.Missing, Missing{releases[i], err.Error()})
-			return nil
-		}
-		answers[i] = c
-		f.Explored = append(f.Explored, releases[i])
-		return nil
+	oldest, err := explore(ctx, releases[0])
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, fmt.Errorf("%s: %s", releases[0], err.Error())
 	}
-	if err := at(0); err != nil {
-		return nil, err
-	}
-	if missing[0] {
-		return nil, fmt.Errorf("%s: %s", releases[0], f.Missing[0].Why)
-	}
+	f := &Found{Releases: releases, Explored: []string{releases[0]}}
 	good, bad := 0, len(releases)
-	for {
-		var open []int
-		for i := good + 1; i < bad; i++ {
-			if !missing[i] {
-				open = append(open, i)
-			}
-		}
-		if open == nil {
-			break
-		}
-		i := open[len(open)/2]
-		if err := at(i); err != nil {
-			return nil, err
-		}
+	last, first := oldest, (*Crashes)(nil) // the answers for the releases good and bad
+	var open []int                         // releases between good and bad that have not been tried
+	for i := range releases[1:] {
+		open = append(open, i+1)
+	}
+	for len(open) > 0 {
+		middle := len(open) / 2
+		i := open[middle]
+		c, err := explore(ctx, releases[i])
 		switch {
-		case missing[i]:
-		case len(differences(answers[0], answers[i])) > 0:
-			bad = i
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			f.Missing = append(f.Missing, Missing{releases[i], err.Error()})
+			open = slices.Delete(open, middle, middle+1)
+			continue
+		case len(differences(oldest, c)) > 0:
+			bad, first, open = i, c, open[:middle]
 		default:
-			good = i
+			good, last, open = i, c, open[middle+1:]
 		}
+		f.Explored = append(f.Explored, releases[i])
 	}
 	f.Good = releases[good]
 	if bad < len(releases) {
 		f.Bad, f.Between = releases[bad], releases[good+1:bad]
-		f.Differences = differences(answers[good], answers[bad])
+		f.Differences = differences(last, first)
 	}
 	return f, nil
 }

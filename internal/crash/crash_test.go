@@ -393,8 +393,8 @@ func TestArtifact(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, artifactFile)); err != nil {
 		t.Fatal(err)
 	}
-	image, err := imageOf(f.Kept)
-	if err != nil || len(image) != 2 || string(image["test.db-wal"]) != "log" {
+	image, err := disk.Read(f.Kept)
+	if err != nil || len(image) != 3 || string(image["test.db-wal"]) != "log" { // the third file is the description
 		t.Errorf("%v: %q", err, image)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 {

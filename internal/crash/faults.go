@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -148,7 +146,7 @@ func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed u
 	if others != nil {
 		out.Others += others[0]
 	}
-	image, err := imageOf(dir)
+	image, err := disk.Read(dir)
 	if err != nil {
 		return err
 	}
@@ -215,21 +213,4 @@ func (o *otherProcess) end() ([]int64, error) {
 	}
 	w := e.result.Concurrent.Writers
 	return []int64{w.Rows, w.Operations}, nil
-}
-
-// imageOf reads the files of a directory.
-func imageOf(dir string) (disk.Image, error) {
-	image := disk.Image{}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() || e.Name() == artifactFile {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		image[rel], err = os.ReadFile(path)
-		return err
-	})
-	return image, err
 }

@@ -73,7 +73,7 @@ func (x *Explorer) killedAfter(ctx context.Context, r *recorded, job *protocol.C
 	case alive.Err() == nil:
 		return nil, fmt.Errorf("%s: %w", Kill, reasonOf(err))
 	}
-	image, err := imageOf(dir)
+	image, err := disk.Read(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -256,6 +257,23 @@ func resized(b []byte, size int64) []byte {
 // Image is what a disk holds: files by name.
 type Image map[string][]byte
 
+// Read returns the files of the directory dir and of its subdirectories.
+func Read(dir string) (Image, error) {
+	image := Image{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		image[rel], err = os.ReadFile(path)
+		return err
+	})
+	return image, err
+}
+
 // Sum identifies the content of an image.
 func (i Image) Sum() [sha256.Size]byte {
 	h := sha256.New()
@@ -292,36 +310,21 @@ func (d *Disk) Live() Image {
 // Differs says how the files of a directory differ from what the trace says, or returns "". A
 // difference means that the trace lacks an operation. Shared memory is not compared.
 func (d *Disk) Differs(dir string) (string, error) {
-	seen := map[string]bool{}
-	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		seen[rel] = true
-		return err
-	})
+	seen, err := Read(dir)
 	if err != nil {
 		return "", err
 	}
 	for _, n := range slices.Sorted(maps.Keys(seen)) {
 		number, known := d.live[n]
-		if !known {
+		switch {
+		case !known:
 			return "the file " + n + " was created unseen", nil
-		}
-		if trace.FileKind(n) == "shm" {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(dir, n))
-		if err != nil {
-			return "", err
-		}
-		if !bytes.Equal(data, d.files[number].live) {
+		case trace.FileKind(n) != "shm" && !bytes.Equal(seen[n], d.files[number].live):
 			return "the file " + n + " was changed unseen", nil
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(d.live)) {
-		if !seen[n] {
+		if _, exists := seen[n]; !exists {
 			return "the file " + n + " was removed unseen", nil
 		}
 	}

@@ -224,15 +224,14 @@ func (c *Cell) worst() Grade {
 	return worst
 }
 
-// expectation is what a database must contain after a fault.
-type expectation struct {
-	digests []string // hash of all tables after each transaction, beginning with transaction 0
-}
+// expectation is what a database must contain after a fault: the hash of all tables after each
+// transaction, beginning with transaction 0.
+type expectation []string
 
 // grade judges what a driver found in a state of the disk. The parameter "others" has the least and
 // the greatest number of rows that another process can have inserted. It is nil if there was no
 // other process.
-func (x *expectation) grade(acknowledged int, others []int64, j *protocol.JudgedState) (Grade, string) {
+func (x expectation) grade(acknowledged int, others []int64, j *protocol.JudgedState) (Grade, string) {
 	k := j.Transaction
 	switch {
 	case j.Error != "":
@@ -243,11 +242,11 @@ func (x *expectation) grade(acknowledged int, others []int64, j *protocol.Judged
 		return Broken, fmt.Sprintf("foreign_key_check: %d rows", j.ForeignKeys)
 	case k < 0:
 		return Lost, "it has no tables"
-	case int(k) >= len(x.digests) || int(k) > acknowledged+1:
+	case int(k) >= len(x) || int(k) > acknowledged+1:
 		return Broken, fmt.Sprintf("it is after transaction %d, which had not begun", k)
 	case others != nil && (j.Others < others[0] || j.Others > others[1]):
 		return Broken, fmt.Sprintf("the other process inserted %d rows, and %d are there", others[0], j.Others)
-	case j.Digest != x.digests[k]:
+	case j.Digest != x[k]:
 		return Broken, fmt.Sprintf("its content is not that after transaction %d, nor after another one: a part of a transaction", k)
 	case j.Unwritable != "":
 		return Broken, "it cannot be written: " + j.Unwritable

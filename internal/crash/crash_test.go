@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the recorded answers")
 
 // TestGrade checks the verdicts on what is found in a database after a fault.
 func TestGrade(t *testing.T) {
-	x := expectation{[]string{"zero", "one", "two", "three"}}
+	x := expectation{"zero", "one", "two", "three"}
 	good := protocol.JudgedState{Transaction: 2, Digest: "two", Others: -1}
 	change := func(f func(*protocol.JudgedState)) protocol.JudgedState {
 		s := good
@@ -367,7 +367,7 @@ func TestArtifact(t *testing.T) {
 		t.Error(err)
 	}
 	x := &Explorer{Keep: dir}
-	r := &recorded{plan: &Planned{Settings: driver.Settings{"journal_mode": "wal"}}, expect: expectation{[]string{"zero"}}}
+	r := &recorded{plan: &Planned{Settings: driver.Settings{"journal_mode": "wal"}}, expect: expectation{"zero"}}
 	r.plan.Ref.Name = "mattn"
 	f := &Failure{Grade: Lost, Fault: Errors, Model: disk.Ordered, Operation: "at the end", Persisted: "everything", Acknowledged: 3, Injected: &record.Fault{Class: record.Syncs, File: "wal", At: 2, Error: record.EIO}}
 	for range 2 { // the second directory gets another name

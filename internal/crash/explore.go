@@ -139,11 +139,9 @@ var quiet = []string{"pool_size", "busy_timeout", "foreign_keys"}
 
 func (p *Planned) name() string { return p.Ref.Name + ", " + settingsWords(p.Settings, p.Own, quiet) }
 
-// directory creates a new directory within x.Dir, for the files of one recorded program or for copies of a
-// database as crashes would leave it.
-func (x *Explorer) directory() (string, error) { return x.directoryIn(x.Dir) }
-
-func (x *Explorer) directoryIn(parent string) (string, error) {
+// directory creates a new directory within another one, for the files of one recorded program or for copies of
+// a database as crashes would leave it.
+func (x *Explorer) directory(parent string) (string, error) {
 	x.mu.Lock()
 	x.serial++
 	dir := filepath.Join(parent, strconv.Itoa(x.serial))
@@ -185,7 +183,7 @@ func (x *Explorer) learn(ctx context.Context) error {
 	} else if err != nil {
 		return reasonOf(err)
 	}
-	x.expect.digests = done.Digests
+	x.expect = done.Digests
 	x.Transactions = min(x.Transactions, done.Acknowledged)
 	return nil
 }
@@ -210,8 +208,8 @@ func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, 
 	r := &recorded{plan: p, cell: c}
 	plain, err := x.plainly(ctx, p, c)
 	if err == nil {
-		r.expect.digests = plain.Digests
-		c.Differs = firstDifference(plain.Digests, x.expect.digests)
+		r.expect = plain.Digests
+		c.Differs = firstDifference(plain.Digests, x.expect)
 		c.CommitNS = median(plain.CommitNS)
 		if x.Unrecorded == nil {
 			err = x.recordCell(ctx, r)
@@ -255,7 +253,7 @@ func firstDifference(a, b []string) int {
 // plainly commits a cell's transactions without recording them. It also learns what the database
 // contains after each transaction.
 func (x *Explorer) plainly(ctx context.Context, p *Planned, c *Cell) (*protocol.Committed, error) {
-	dir, err := x.directory()
+	dir, err := x.directory(x.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +281,7 @@ func (x *Explorer) plainly(ctx context.Context, p *Planned, c *Cell) (*protocol.
 
 // recording runs transactions under the recorder.
 func (x *Explorer) recording(ctx context.Context, p *Planned, job *protocol.Commit, fault *record.Fault) (*record.Recording, *protocol.Committed, error) {
-	dir, err := x.directory()
+	dir, err := x.directory(x.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -295,35 +293,30 @@ func (x *Explorer) recording(ctx context.Context, p *Planned, job *protocol.Comm
 	defer rec.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type heard struct {
-		*record.Recording
-		error
-	}
-	ended := make(chan heard, 1)
-	go func() {
-		r, err := rec.Run()
-		if err != nil {
+	var out *record.Recording
+	var recorder errgroup.Group
+	recorder.Go(func() (err error) {
+		if out, err = rec.Run(); err != nil {
 			cancel() // end the program, because nothing answers its calls any more
 		}
-		ended <- heard{r, err}
-	}()
+		return err
+	})
 	req := x.request(p, dir, protocol.Job{Commit: job})
 	req.Through = rec.Through
 	res, jobErr := lab.RunJob(ctx, p.Executable, req, nil)
 	if jobErr != nil {
 		rec.Close()
 	}
-	h := <-ended
-	if h.error != nil {
-		return nil, nil, h.error
+	if err := recorder.Wait(); err != nil {
+		return nil, nil, err
 	}
 	if jobErr != nil && fault == nil {
 		return nil, nil, jobErr
 	}
-	h.Dir = dir
+	out.Dir = dir
 	d := disk.New(disk.Kill)
-	for i := range h.Ops {
-		if err := d.Apply(i, &h.Ops[i]); err != nil {
+	for i := range out.Ops {
+		if err := d.Apply(i, &out.Ops[i]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -331,9 +324,9 @@ func (x *Explorer) recording(ctx context.Context, p *Planned, job *protocol.Comm
 		return nil, nil, cmp.Or(err, fmt.Errorf("the recording is incomplete: %s", what))
 	}
 	if res == nil || res.Commit == nil {
-		return h.Recording, &protocol.Committed{}, nil // the job failed because of the fault
+		return out, &protocol.Committed{}, nil // the job failed because of the fault
 	}
-	return h.Recording, res.Commit, nil
+	return out, res.Commit, nil
 }
 
 // acknowledged returns the number of the transaction that a line of a worker's output acknowledges.

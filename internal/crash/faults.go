@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
@@ -56,7 +58,7 @@ func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
 // faults need more transactions than faults in a recording.
 const liveTransactions = 150
 
-func liveTransactionsOf(r *recorded) int { return min(liveTransactions, len(r.expect.digests)-1) }
+func liveTransactionsOf(r *recorded) int { return min(liveTransactions, len(r.expect)-1) }
 
 // The method "while" returns a time in nanoseconds within which a transaction most likely ends.
 func (c *Cell) while() int64 { return max(2*c.CommitNS, 1000) }
@@ -90,7 +92,7 @@ func (x *Explorer) repeat(one func(seed uint64) error) error {
 // process of the worker "beside" writes to the database. If there is no such worker (nil), the contexts of
 // the transactions end at random times instead.
 func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed uint64, out *Outcome) error {
-	dir, err := x.directory()
+	dir, err := x.directory(x.Dir)
 	if err != nil {
 		return err
 	}
@@ -170,12 +172,8 @@ type otherProcess struct {
 	executable string
 	request    lab.JobRequest
 	stop       chan struct{}
-	ended      chan otherEnd // nil if the process was not started
-}
-
-type otherEnd struct {
-	result *protocol.JobResult
-	err    error
+	running    errgroup.Group      // empty if the process was not started
+	result     *protocol.JobResult // set when the process has ended
 }
 
 // The method "other" prepares a process of a worker. The process uses the journal mode of the cell.
@@ -190,27 +188,24 @@ func (x *Explorer) other(r *recorded, w Worker, dir string, seed uint64) *otherP
 
 // start starts the process. If the process fails, the function "failed" is called.
 func (o *otherProcess) start(ctx context.Context, failed func()) {
-	o.ended = make(chan otherEnd, 1)
-	go func() {
-		res, err := lab.RunJob(ctx, o.executable, o.request, o.stop)
-		if err != nil {
+	o.running.Go(func() (err error) {
+		if o.result, err = lab.RunJob(ctx, o.executable, o.request, o.stop); err != nil {
 			failed()
 		}
-		o.ended <- otherEnd{res, err}
-	}()
+		return err
+	})
 }
 
 // end stops the process. It returns the least and the greatest number of rows that the process can
 // have inserted. It returns nil if the process was not started, or if o is nil.
 func (o *otherProcess) end() ([]int64, error) {
-	if o == nil || o.ended == nil {
+	if o == nil {
 		return nil, nil
 	}
 	close(o.stop)
-	e := <-o.ended
-	if e.err != nil || e.result.Concurrent == nil {
-		return nil, e.err
+	if err := o.running.Wait(); err != nil || o.result == nil || o.result.Concurrent == nil {
+		return nil, err
 	}
-	w := e.result.Concurrent.Writers
+	w := o.result.Concurrent.Writers
 	return []int64{w.Rows, w.Operations}, nil
 }

@@ -158,7 +158,7 @@ func (x *Explorer) count(r *recorded, out *Outcome, c *candidate, f *Failure) er
 // opened lets a judge open a copy of each state. If the judge's process dies while it judges a state,
 // the error of the process becomes the error of the state.
 func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]protocol.JudgedState, error) {
-	dir, err := x.directoryIn(cmp.Or(x.Memory, x.Dir))
+	dir, err := x.directory(cmp.Or(x.Memory, x.Dir))
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (x *Explorer) keep(r *recorded, s *candidate, f *Failure) error {
 	if err := s.Image.Moved(s.dir, dir).Write(f.Kept); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(Artifact{r.plan.Ref.Name, r.plan.Settings, x.Attach, dir, *f, r.expect.digests}, "", "  ")
+	text, err := json.MarshalIndent(Artifact{r.plan.Ref.Name, r.plan.Settings, x.Attach, dir, *f, r.expect}, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (x *Explorer) killed(ctx context.Context, r *recorded, out *Outcome) error 
 // killedAfter runs a job and kills its process with SIGKILL, some time after a transaction was
 // acknowledged. It returns what is left, or nil if the job ended before the process was killed.
 func (x *Explorer) killedAfter(ctx context.Context, r *recorded, job *protocol.Commit, after int, wait time.Duration) (*candidate, error) {
-	dir, err := x.directory()
+	dir, err := x.directory(x.Dir)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func benchmarkRecording(b *testing.B, x *Explorer, p *Planned) {
 			b.Fatal(err)
 		}
 		took := time.Since(began)
-		dir, err := x.directory()
+		dir, err := x.directory(x.Dir)
 		if err != nil {
 			b.Fatal(err)
 		}

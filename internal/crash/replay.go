@@ -95,7 +95,7 @@ func (a *Artifact) Open(ctx context.Context, w Worker, from, scratch string, lim
 	if err != nil {
 		return "", "", err
 	}
-	g, why := (&expectation{a.Digests}).grade(a.Failure.Acknowledged, nil, &states[0])
+	g, why := expectation(a.Digests).grade(a.Failure.Acknowledged, nil, &states[0])
 	return g, why, nil
 }
 

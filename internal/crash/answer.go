@@ -315,16 +315,13 @@ func (c *Crashes) price() string {
 		return ""
 	}
 	with := ""
-	if c.Unrecorded == "" {
-		with = " with " + syncsWords(best) + ","
+	switch n := best.syncs(); {
+	case c.Unrecorded != "":
+	case n == "1":
+		with = " with 1 sync,"
+	default:
+		with = " with " + n + " syncs,"
 	}
 	return fmt.Sprintf("The least time per transaction with nothing lost was %s,%s by %s and %s. It was measured in one process and has no interval; sqlite3perf run compares times.",
 		document.Nanoseconds(best.CommitNS), with, document.Line(best.Driver), c.name(best))
-}
-
-func syncsWords(c *Cell) string {
-	if n := perTransaction(c, c.Cost.Syncs+c.Cost.DataSyncs); n != "1" {
-		return n + " syncs"
-	}
-	return "1 sync"
 }

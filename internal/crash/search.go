@@ -110,7 +110,7 @@ func facts(c *Crashes, k *Cell) (list []string) {
 	}
 	list = []string{
 		document.Line(k.InForce["journal_mode"] + " " + k.InForce["synchronous"]),
-		perTransaction(k, k.Cost.Syncs+k.Cost.DataSyncs) + " syncs", perTransaction(k, k.Cost.DirSyncs) + " dir syncs", perTransaction(k, k.Cost.Writes) + " writes",
+		k.syncs() + " syncs", perTransaction(k, k.Cost.DirSyncs) + " dir syncs", perTransaction(k, k.Cost.Writes) + " writes",
 	}
 	for _, f := range c.Faults {
 		if o := k.Results[f]; o != nil {

@@ -87,40 +87,44 @@ type row struct {
 
 // rows groups the cells by settings and results, in the order of the settings.
 func (c *Crashes) rows() (list []*row) {
-	byKey := map[string]*row{}
-	place := map[string]int{}
+	var bySettings conditions.Groups[string, *Cell]
 	for i := range c.Cells {
-		cell := &c.Cells[i]
-		if cell.Reason != "" {
-			continue
+		if cell := &c.Cells[i]; cell.Reason == "" {
+			bySettings.Add(c.name(cell), cell)
 		}
-		name := c.name(cell)
-		if _, known := place[name]; !known {
-			place[name] = len(place)
-		}
-		key := name
-		for _, f := range c.Faults {
-			if o := cell.Results[f]; o != nil {
-				key += " " + string(o.Grade())
-			}
-		}
-		key += fmt.Sprint(perTransaction(cell, cell.Cost.Syncs+cell.Cost.DataSyncs), perTransaction(cell, cell.Cost.DirSyncs))
-		if byKey[key] == nil {
-			byKey[key] = &row{settings: name}
-			list = append(list, byKey[key])
-		}
-		byKey[key].cells = append(byKey[key].cells, cell)
 	}
-	slices.SortStableFunc(list, func(a, b *row) int { return place[a.settings] - place[b.settings] })
-	for _, r := range list {
-		for _, other := range list {
-			if other.settings == r.settings {
-				r.all = append(r.all, document.Map(other.cells, func(k *Cell) string { return document.Line(k.Driver) })...)
-			}
+	for _, name := range bySettings.Keys {
+		var byResults conditions.Groups[string, *Cell]
+		for _, cell := range bySettings.Of[name] {
+			byResults.Add(c.results(cell), cell)
+		}
+		var all []string
+		for _, key := range byResults.Keys {
+			all = append(all, driversOf(byResults.Of[key])...)
+		}
+		for _, key := range byResults.Keys {
+			list = append(list, &row{name, byResults.Of[key], all})
 		}
 	}
 	return list
 }
+
+// results returns the results by which rows differ, as text.
+func (c *Crashes) results(cell *Cell) (words string) {
+	for _, f := range c.Faults {
+		if o := cell.Results[f]; o != nil {
+			words += " " + string(o.Grade())
+		}
+	}
+	return words + fmt.Sprint(cell.syncs(), perTransaction(cell, cell.Cost.DirSyncs))
+}
+
+func driversOf(cells []*Cell) []string {
+	return document.Map(cells, func(k *Cell) string { return document.Line(k.Driver) })
+}
+
+// syncs returns the number of syncs of files per transaction.
+func (c *Cell) syncs() string { return perTransaction(c, c.Cost.Syncs+c.Cost.DataSyncs) }
 
 func perTransaction(c *Cell, n int64) string {
 	if c.Cost.Transactions == 0 {
@@ -133,17 +137,12 @@ func perTransaction(c *Cell, n int64) string {
 // names the drivers that it lacks: "all but …".
 func (r *row) drivers() string {
 	const few = 2
-	names := document.Map(r.cells, func(k *Cell) string { return document.Line(k.Driver) })
-	var others []string
-	for _, name := range r.all {
-		if !slices.Contains(names, name) {
-			others = append(others, name)
-		}
-	}
+	names := driversOf(r.cells)
+	others := slices.DeleteFunc(slices.Clone(r.all), func(name string) bool { return slices.Contains(names, name) })
 	switch {
 	case len(names) <= few+1 || len(others) > few:
 		return strings.Join(names, ", ")
-	case others == nil:
+	case len(others) == 0:
 		return fmt.Sprintf("all %d", len(names))
 	}
 	return "all but " + strings.Join(others, ", ")
@@ -272,10 +271,7 @@ var whose = []document.ColumnOf[*row]{
 
 // costs are the columns with what a transaction costs: syncs, writes and bytes written.
 var costs = []document.ColumnOf[*row]{
-	document.Figures("syncs", 0, func(r *row) string {
-		k := r.cells[0]
-		return perTransaction(k, k.Cost.Syncs+k.Cost.DataSyncs)
-	}),
+	document.Figures("syncs", 0, func(r *row) string { return r.cells[0].syncs() }),
 	document.Figures("dir syncs", 2, func(r *row) string { return perTransaction(r.cells[0], r.cells[0].Cost.DirSyncs) }),
 	document.Figures("writes", 3, func(r *row) string { return perTransaction(r.cells[0], r.cells[0].Cost.Writes) }),
 	document.Figures("written", 4, func(r *row) string {
@@ -441,7 +437,7 @@ func (c *Crashes) picture() (document.Picture, bool) {
 			if cell.CommitNS > 0 {
 				v := float64(cell.CommitNS)
 				group.Bars = append(group.Bars, chart.Bar{Name: document.Line(cell.Driver), Value: v, Low: v, High: v,
-					Tip: fmt.Sprintf("%s syncs, %s syncs of directories", perTransaction(cell, cell.Cost.Syncs+cell.Cost.DataSyncs), perTransaction(cell, cell.Cost.DirSyncs))})
+					Tip: fmt.Sprintf("%s syncs, %s syncs of directories", cell.syncs(), perTransaction(cell, cell.Cost.DirSyncs))})
 			}
 		}
 		if group.Bars != nil {

@@ -259,7 +259,7 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 		if !known || n.number != unix.SYS_FSYNC && n.number != unix.SYS_FDATASYNC {
 			return untouched, nil
 		}
-		r.add(trace.Op{Kind: trace.SyncDir, Call: nameOf(n.number), Name: name})
+		r.add(trace.Op{Kind: trace.SyncDir, Call: callNames[n.number], Name: name})
 		return answered(0), nil
 	default:
 		// A write to a pipe may have to wait for the reader, so the program makes the call itself. But
@@ -288,7 +288,7 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 	case unix.SYS_FSYNC, unix.SYS_FDATASYNC:
 		// The disk's model decides what a sync makes durable. So the recorder does not wait for the
 		// real disk.
-		o := trace.Op{Kind: trace.Sync, Call: nameOf(n.number), File: number, Name: r.names[number]}
+		o := trace.Op{Kind: trace.Sync, Call: callNames[n.number], File: number, Name: r.names[number]}
 		errno, _ := r.inject(Syncs, o.Name)
 		o.Failed = errno != 0
 		r.add(o)
@@ -305,22 +305,10 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 	return untouched, failure("call %d of %s is not known", n.number, r.names[number])
 }
 
-func nameOf(number int32) string {
-	switch number {
-	case unix.SYS_WRITE:
-		return "write"
-	case unix.SYS_PWRITE64:
-		return "pwrite64"
-	case unix.SYS_WRITEV:
-		return "writev"
-	case unix.SYS_PWRITEV, unix.SYS_PWRITEV2:
-		return "pwritev"
-	case unix.SYS_FSYNC:
-		return "fsync"
-	case unix.SYS_FDATASYNC:
-		return "fdatasync"
-	}
-	return ""
+// callNames are the names by which a recording calls system calls.
+var callNames = map[int32]string{
+	unix.SYS_WRITE: "write", unix.SYS_PWRITE64: "pwrite64", unix.SYS_WRITEV: "writev", unix.SYS_PWRITEV: "pwritev", unix.SYS_PWRITEV2: "pwritev",
+	unix.SYS_FSYNC: "fsync", unix.SYS_FDATASYNC: "fdatasync",
 }
 
 // write carries out a call of the recorded program that writes to a file of the recorded directory.
@@ -374,7 +362,7 @@ func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 		}
 		offset = end - int64(wrote)
 	}
-	r.add(trace.Op{Kind: trace.Write, Call: nameOf(n.number), File: number, Name: r.names[number], Offset: offset, Data: bytes.Clone(data[:wrote])})
+	r.add(trace.Op{Kind: trace.Write, Call: callNames[n.number], File: number, Name: r.names[number], Offset: offset, Data: bytes.Clone(data[:wrote])})
 	synced := flags&(unix.O_SYNC|unix.O_DSYNC) != 0
 	if n.number == unix.SYS_PWRITEV2 {
 		synced = synced || n.arguments[5]&(unix.RWF_SYNC|unix.RWF_DSYNC) != 0

@@ -20,7 +20,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func bisectCommand(env *cli.Environment) *cobra.Command {
@@ -99,7 +98,7 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 	if err != nil {
 		return err
 	}
-	m := &measurement{env: env, o: o, r: r, ref: among.Ref, module: among.Known.Module}
+	m := &measurement{env: env, o: o, r: r, ref: among.Ref}
 	s := &bisect.Search{Releases: releases, Margin: r.margin, Phase: o.phase, Metric: metric, UntilFixed: o.untilFixed, Measure: m.compare}
 	show.Note("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
 	s.Begin = func(k, n int, first, second string) {
@@ -107,7 +106,7 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 	}
 	s.End = func(step *bisect.Step) { show.Note("%s", bisect.StepWords(step)) }
 	found, failure := s.Run(ctx)
-	return o.answer(ctx, env, m, among.Known.Name, found, failure)
+	return o.answer(env, among.Known.Name, found, failure)
 }
 
 // The method "among" parses a range of a driver's releases. The releases in the range are looked up
@@ -138,7 +137,7 @@ func (r *request) releases(ctx context.Context, among build.ReleaseRange, named 
 	return list, err
 }
 
-func (o *bisectOptions) answer(ctx context.Context, env *cli.Environment, m *measurement, driver string, found *bisect.Finding, failure error) error {
+func (o *bisectOptions) answer(env *cli.Environment, driver string, found *bisect.Finding, failure error) error {
 	missing, _ := errors.AsType[*bisect.Missing](failure)
 	start, _ := errors.AsType[*bisect.StartError](failure)
 	switch {
@@ -151,11 +150,7 @@ func (o *bisectOptions) answer(ctx context.Context, env *cli.Environment, m *mea
 	}
 	b := bisect.Bisection{Finding: found, Driver: driver}
 	if found.Pair != nil {
-		also, err := m.differences(ctx, found.Pair)
-		if err != nil && failure == nil {
-			failure = err
-		}
-		b.Also = also
+		b.Also = bisect.Differences(found.Pair)
 	}
 	err := o.output.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines, opts.Hints = o.output.Screen(env), cli.AllOfIt
@@ -183,12 +178,11 @@ func checkPhase(phase string, cases []*lab.Case) error {
 }
 
 type measurement struct {
-	env    *cli.Environment
-	o      *bisectOptions
-	r      *request
-	ref    func(ctx context.Context, release string) (build.Ref, error)
-	module string // module path of the driver's library
-	told   bool
+	env  *cli.Environment
+	o    *bisectOptions
+	r    *request
+	ref  func(ctx context.Context, release string) (build.Ref, error)
+	told bool
 }
 
 // compare measures two releases in one run. If the parameter "change" is not nil, compare measures
@@ -260,25 +254,4 @@ func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Buil
 		}
 	}
 	return start
-}
-
-// differences lists what differs between the workers of a step's two releases, apart from the driver's
-// library: SQLite's version and compile options as the trials reported them, and the other modules that
-// are linked into the workers.
-func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]bisect.Difference, error) {
-	var proofs [2]*protocol.Proof
-	var linked [2]map[string]string
-	for i, release := range []string{step.First, step.Second} {
-		ref, err := m.ref(ctx, release)
-		if err != nil {
-			return nil, err
-		}
-		ref = m.r.matrix.Side(ref)
-		if linked[i], err = m.r.Builder.Linked(ctx, ref); err != nil {
-			return nil, err
-		}
-		delete(linked[i], m.module)
-		proofs[i] = step.Analysis.Proof(ref.Name)
-	}
-	return bisect.Differences(proofs[0], proofs[1], linked[0], linked[1]), nil
 }

@@ -186,9 +186,7 @@ func bisection(b Bisection, _ document.Options) document.Document {
 		}
 	}
 	l = append(l, compare.Explanations(b.explained())...)
-	if len(b.Between) > 0 {
-		l.Note(document.Item{Label: "not judged", Text: strings.Join(b.Between, ", "), Alarm: true})
-	}
+	l.Note(document.Item{Label: "not judged", Text: strings.Join(b.Between, ", "), Alarm: true})
 	l.Note(document.Item{Label: "searched", Text: fmt.Sprintf("%d releases of %s, %s to %s, in %s",
 		len(b.Releases), b.Driver, b.Releases[0], b.Releases[len(b.Releases)-1], document.Counted(int64(len(b.Steps)), "step"))})
 	d = append(d, l)
@@ -376,6 +374,6 @@ func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 		Low:  1 / (1 + b.Margin), High: 1 + b.Margin, Band: "no change: within ±" + document.Share(b.Margin),
 		Less: less, More: more, Kinds: kinds,
 	}, 1-stats.Doubt)
-	p.Title = strings.ToUpper(b.followed()[:1]) + b.followed()[1:] + " by release of " + b.Driver + ", × the release it is compared with"
+	p.Title = document.Upper(b.followed()) + " by release of " + b.Driver + ", × the release it is compared with"
 	return p, ok
 }

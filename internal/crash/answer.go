@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -251,45 +252,42 @@ func (g *group) worst() (worst Grade, most int, only []string) {
 // worse names the drivers that are worse than SQLite's documentation says, with the settings and
 // the faults. It also reports whether there are any such drivers.
 func (c *Crashes) worse() (text string, any bool) {
-	var names []string
-	settings, faults, all, known := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
+	var settings, faults, all conditions.Groups[string, string] // by driver
+	known := map[string][]string{}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
 		name, inForce := document.Line(cell.Driver), c.name(cell)
 		if cell.Own {
 			inForce = strings.TrimPrefix(inForce, ownPrefix)
 		}
-		all[name] = distinct.Append(all[name], inForce)
+		conditions.AddOnce(&all, name, inForce)
 		for _, f := range cell.unexpected() {
-			names = distinct.Append(names, name)
-			settings[name] = distinct.Append(settings[name], inForce)
+			conditions.AddOnce(&settings, name, inForce)
+			conditions.AddOnce(&faults, name, f.title())
 			known[name] = cell.defects()
-			faults[name] = distinct.Append(faults[name], f.title())
 		}
 	}
-	if names == nil {
+	if settings.Keys == nil {
 		return "Nothing was worse than " + c.documentation() + ".", false
 	}
-	return "Worse than " + c.documentation() + ": " + document.Join(names, "; ", func(of string) string {
-		with := document.Or(settings[of])
-		if n := len(settings[of]); n > 1 && n == len(all[of]) {
+	return "Worse than " + c.documentation() + ": " + document.Join(settings.Keys, "; ", func(of string) string {
+		with := document.Or(settings.Of[of])
+		if n := len(settings.Of[of]); n > 1 && n == len(all.Of[of]) {
 			with = "all settings"
 		}
-		return fmt.Sprintf("%s with %s (%s)", withDefects(of, known[of]), with, document.And(faults[of]))
+		return fmt.Sprintf("%s with %s (%s)", withDefects(of, known[of]), with, document.And(faults.Of[of]))
 	}) + ".", true
 }
 
 // defaults says which settings drivers use if nobody sets them.
 func (c *Crashes) defaults() string {
-	var order []string
-	of := map[string][]string{}
+	var drivers conditions.Groups[string, string] // by settings
 	for i := range c.Cells {
 		if k := &c.Cells[i]; k.Own && k.Reason == "" && !ofServer(k.InForce) {
-			s := document.Line(k.InForce["journal_mode"] + " " + k.InForce["synchronous"])
-			order = distinct.Append(order, s)
-			of[s] = append(of[s], document.Line(k.Driver))
+			drivers.Add(document.Line(k.InForce["journal_mode"]+" "+k.InForce["synchronous"]), document.Line(k.Driver))
 		}
 	}
+	order, of := drivers.Keys, drivers.Of
 	if order == nil || len(order) == 1 && len(c.groups()) == 1 {
 		return ""
 	}

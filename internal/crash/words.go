@@ -238,17 +238,12 @@ func (c *Crashes) varying() (list []Fault) {
 
 // harmless says after which faults everything is kept.
 func (c *Crashes) harmless() string {
-	var names []string
 	varying := c.varying()
-	for _, f := range c.explored() {
-		if !slices.Contains(varying, f) {
-			names = append(names, f.title())
-		}
-	}
-	if names == nil || len(c.rows()) == 0 {
+	list := slices.DeleteFunc(slices.Clone(c.explored()), func(f Fault) bool { return slices.Contains(varying, f) })
+	if len(list) == 0 || len(c.rows()) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("After %s, everything was kept in all rows. ", document.And(names))
+	return fmt.Sprintf("After %s, everything was kept in all rows. ", document.And(document.Map(list, Fault.title)))
 }
 
 func (c *Crashes) table() document.Grid {

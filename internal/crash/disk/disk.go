@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
@@ -173,13 +172,7 @@ func (d *Disk) sync(o *trace.Op) {
 	if d.model == Posix {
 		return
 	}
-	last := -1
-	for i := range d.waiting {
-		if c := &d.waiting[i]; c.file == o.File && c.to != "" {
-			last = i
-		}
-	}
-	d.settle(last + 1)
+	d.settle(func(c *name) bool { return c.file == o.File && c.to != "" })
 }
 
 // synced returns the durable content of a file after a sync. All pages with waiting changes are
@@ -206,8 +199,15 @@ func (f *file) synced() []byte {
 	return out
 }
 
-// settle makes the first n waiting changes of names durable.
-func (d *Disk) settle(n int) {
+// settle makes waiting changes of names durable: the last one for which the function "synced" returns
+// true, and all before it.
+func (d *Disk) settle(synced func(*name) bool) {
+	n := 0
+	for i := range d.waiting {
+		if synced(&d.waiting[i]) {
+			n = i + 1
+		}
+	}
 	for i := range d.waiting[:n] {
 		d.waiting[i].apply(d.durable)
 	}
@@ -217,19 +217,14 @@ func (d *Disk) settle(n int) {
 // syncDirectory makes the names in a directory durable.
 func (d *Disk) syncDirectory(dir string) {
 	in := func(path string) bool { return path != "" && filepath.Dir(path) == dir }
+	synced := func(c *name) bool { return in(c.from) || in(c.to) }
 	if d.model != Posix {
-		last := -1
-		for i := range d.waiting {
-			if c := &d.waiting[i]; in(c.from) || in(c.to) {
-				last = i
-			}
-		}
-		d.settle(last + 1)
+		d.settle(synced)
 		return
 	}
 	var rest []name
 	for _, c := range d.waiting {
-		if in(c.from) || in(c.to) {
+		if synced(&c) {
 			c.apply(d.durable)
 		} else {
 			rest = append(rest, c)
@@ -342,7 +337,7 @@ func (d *Disk) order() (list []int) {
 			list = append(list, number)
 		}
 	}
-	sort.Ints(list)
+	slices.Sort(list)
 	return list
 }
 

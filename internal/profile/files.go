@@ -127,49 +127,44 @@ func (f *Files) Write(done []*lab.Profiled, answer *Profiled) error {
 		return fmt.Errorf("creating the directory for the profiles: %w", err)
 	}
 	known := readManifest(f.Dir)
-	put := func(name string, write func(io.Writer) error) error {
+	var failure error // of the first file that could not be written; no file is written after it
+	put := func(name string, write func(io.Writer) error) {
+		if failure != nil {
+			return
+		}
 		var data bytes.Buffer
 		err := write(&data)
 		if err == nil {
 			err = process.Replace(filepath.Join(f.Dir, name), data.Bytes())
 		}
 		if err != nil {
-			return fmt.Errorf("writing %s: %w", filepath.Join(f.Dir, name), directory.Reason(err))
+			failure = fmt.Errorf("writing %s: %w", filepath.Join(f.Dir, name), directory.Reason(err))
+			return
 		}
 		known[name] = directory.Sum(data.Bytes())
 		answer.Files = append(answer.Files, name)
-		return nil
 	}
 	for _, side := range answer.Flames {
 		i := slices.IndexFunc(done, func(d *lab.Profiled) bool { return d.Case.ID == side.Case })
 		base, d := f.baseName(i), done[i]
 		if cpu := d.Recording.CPU; cpu != nil {
-			if err := put(base+cpuFile, cpu.Write); err != nil {
-				return err
-			}
+			put(base+cpuFile, cpu.Write)
 		}
 		if allocs := d.Recording.Allocs; allocs != nil {
-			if err := put(base+allocsFile, allocs.Write); err != nil {
-				return err
-			}
+			put(base+allocsFile, allocs.Write)
 		}
 		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, answer.Phase, answer.Workload, stacks.Samples(side.Stacks))
-		err := put(base+flameFile, func(w io.Writer) error { return writeFlame(w, title, FlameOf(side)) })
-		if err != nil {
-			return err
-		}
+		put(base+flameFile, func(w io.Writer) error { return writeFlame(w, title, FlameOf(side)) })
 	}
 	if sides := answer.Flames; len(sides) == 2 && len(done) == 2 {
 		title := fmt.Sprintf("CPU time per trial in %s of %s: %s and %s", answer.Phase, answer.Workload, sides[0].Name, sides[1].Name)
-		err := put(differenceFile, func(w io.Writer) error { return writeFlame(w, title, differenceOf(sides[0], sides[1])) })
-		if err != nil {
-			return err
-		}
+		put(differenceFile, func(w io.Writer) error { return writeFlame(w, title, differenceOf(sides[0], sides[1])) })
 	}
 	for _, in := range []struct{ name, format string }{{firefoxFile, FirefoxFormat}, {PageFile, "html"}} {
-		if err := put(in.name, func(w io.Writer) error { return Formats.Write(w, in.format, answer, document.Options{}) }); err != nil {
-			return err
-		}
+		put(in.name, func(w io.Writer) error { return Formats.Write(w, in.format, answer, document.Options{}) })
+	}
+	if failure != nil {
+		return failure
 	}
 	var list bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(known)) {

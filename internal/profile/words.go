@@ -374,12 +374,8 @@ func jsonOf(p *Profiled) any {
 	out.Version, out.Answer, out.Confidence = ProfileVersion, ProfileAnswer(p), stats.Confidence
 	out.Drivers = append([]ProfiledDriver{}, p.Drivers...)
 	for i := range out.Drivers {
-		switch d := &out.Drivers[i]; {
-		case d.Summary == nil:
-		case d.Perf:
-			d.Sampler = "perf"
-		default:
-			d.Sampler = "go"
+		if d := &out.Drivers[i]; d.Summary != nil {
+			d.Sampler = map[bool]string{true: "perf", false: "go"}[d.Perf]
 		}
 	}
 	if a, b, ok := p.pair(); ok {

@@ -186,11 +186,7 @@ func priceAnswer(list []*ClusterTrial) string {
 		}
 	}
 	i := large.index(load)
-	verb := "acknowledge"
-	if large.Nodes == 1 {
-		verb = "acknowledges"
-	}
-	s := fmt.Sprintf("With %s, %s %s %s rows per second", loadWords(load), large.nodes(), verb, document.Human(large.rate(i).Median))
+	s := fmt.Sprintf("With %s, %s %s %s rows per second", loadWords(load), large.nodes(), document.Verb(large.Nodes, "acknowledges", "acknowledge"), document.Human(large.rate(i).Median))
 	if local != nil {
 		j := local.index(load)
 		s += fmt.Sprintf(" where %s does %s, that is %s as many", document.Line(local.Driver), document.Human(local.rate(j).Median), ofLocal(large.rates(i), local.rates(j), false))

@@ -117,11 +117,11 @@ func (m *Measurement) one(ctx context.Context, dir string, t *Planned) (*protoco
 			}
 		},
 	}, nil)
-	var told *lab.JobError
+	told, ofJob := errors.AsType[*lab.JobError](err)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.As(err, &told):
+	case ofJob:
 		t.Reason = told.Reason.Message + conditions.Said(&told.Reason)
 	case err != nil:
 		return nil, err

@@ -146,20 +146,12 @@ func (p Patch) by(l Library) bool {
 // has reports whether a version is in range r. It returns false for an unknown or malformed
 // version.
 func (r Range) has(version string) bool {
-	if _, ok := compare(version, version); !ok {
-		return false
+	order, ok := compare(version, cmp.Or(r.From, version))
+	if !ok || order < 0 || r.Fixed == "" {
+		return ok && order >= 0
 	}
-	if r.From != "" {
-		if c, ok := compare(version, r.From); !ok || c < 0 {
-			return false
-		}
-	}
-	if r.Fixed != "" {
-		if c, ok := compare(version, r.Fixed); !ok || c >= 0 {
-			return false
-		}
-	}
-	return true
+	order, ok = compare(version, r.Fixed)
+	return ok && order < 0
 }
 
 // compare compares two versions of a Go module, such as v1.2.3, or of SQLite, such as 3.51.2. ok is

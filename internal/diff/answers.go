@@ -13,6 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
@@ -53,12 +54,10 @@ func sameError(x, y *protocol.AnswerError) (list []Difference) {
 }
 
 func firstWord(sql string) string {
-	sql = driver.TrimScript(sql)
-	n := strings.IndexFunc(sql, func(r rune) bool { return r < 'A' || r > 'Z' && r < 'a' || r > 'z' })
-	if n < 0 {
-		n = len(sql)
+	for token := range sqltext.Tokens(driver.TrimScript(sql)) {
+		return strings.ToUpper(token.Text)
 	}
-	return strings.ToUpper(sql[:n])
+	return ""
 }
 
 // code returns the result code of an error, or -1 if e is nil. If primaryOnly is true, it returns

@@ -4,6 +4,7 @@
 package dsn
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path"
@@ -103,10 +104,7 @@ func (n *Name) parsePath(typed, decoded string) error {
 }
 
 func (n *Name) parseOptions(query string) error {
-	if query == "" {
-		return nil
-	}
-	for _, raw := range strings.Split(query, "&") {
+	for raw := range strings.SplitSeq(query, "&") {
 		if raw == "" {
 			continue
 		}
@@ -175,17 +173,14 @@ func (n *Name) at(dir string, uri bool) string {
 	if n.fixed {
 		return n.prefix + n.path
 	}
-	file, prefix := n.file, n.prefix
+	file := n.file
 	if n.absolute {
 		file = filepath.ToSlash(filepath.Join(dir, n.file))
 	}
 	if !uri {
 		return file
 	}
-	if prefix == "" {
-		prefix = "file:"
-	}
-	return prefix + escape(file)
+	return cmp.Or(n.prefix, "file:") + escape(file)
 }
 
 // n.as(uri) returns the DSN without options, with the path as typed. If uri is true, the result is a URI.

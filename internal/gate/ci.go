@@ -2,8 +2,6 @@ package gate
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -298,8 +297,7 @@ func writeGitLab(w io.Writer, g Gated, _ document.Options) error {
 		if a.level == "error" {
 			issue.Severity = "critical"
 		}
-		sum := sha256.Sum256([]byte(g.Candidate + "\x00" + cmp.Or(a.about, "gate")))
-		issue.Fingerprint = hex.EncodeToString(sum[:16]) // the same finding in another run gets the same fingerprint
+		issue.Fingerprint = directory.Sum([]byte(g.Candidate + "\x00" + cmp.Or(a.about, "gate")))[:32] // the same finding in another run gets the same fingerprint
 		issue.Location.Path, issue.Location.Lines.Begin = g.Where, 1
 		issues = append(issues, issue)
 	}

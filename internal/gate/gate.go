@@ -303,9 +303,7 @@ func Gate(g Gated, o document.Options) document.Document {
 	if len(table.Rows) > 0 {
 		d = append(d, table)
 	}
-	if l := gateBeware(g, o.Hints); l != nil {
-		d = append(d, l)
-	}
+	d = append(d, gateBeware(g, o.Hints))
 	if expected := conditions.Expectations(g.Expected); expected != nil {
 		d = append(d, document.Optional(1, "what the workloads expect", expected...))
 	}

@@ -291,9 +291,7 @@ func locks(l *Locks, o document.Options) document.Document {
 			why.Note(document.Item{Label: "waits least", Text: calmest(m)})
 		}
 		why.Note(document.Item{Label: "waits as little", Text: choicesShort(m.EquallyCalm)})
-		if why != nil {
-			d = append(d, why)
-		}
+		d = append(d, why)
 		if failing {
 			d = append(d, document.Space{}, remedies(m.Cells))
 		}

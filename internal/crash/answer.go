@@ -19,7 +19,7 @@ func (c *Crashes) Answer() string {
 // sentences returns the sentences of the answer, each with a label.
 func (c *Crashes) sentences() (list document.List) {
 	groups := c.groups()
-	if len(groups) == 0 {
+	if groups.Keys == nil {
 		return document.List{{Text: "Nothing was explored."}}
 	}
 	of := document.Line(c.drivers()[0])
@@ -28,10 +28,11 @@ func (c *Crashes) sentences() (list document.List) {
 	}
 	names := map[Grade][]string{}
 	var unsafe []string // settings with which nothing was lost, although SQLite's documentation does not promise that
-	for _, g := range groups {
-		grade, most, only := g.worst()
-		if grade == Kept && !c.promised(g.cells[0]) {
-			unsafe = append(unsafe, g.settings)
+	for _, settings := range groups.Keys {
+		cells := groups.Of[settings]
+		grade, most, only := worst(cells)
+		if grade == Kept && !c.promised(cells[0]) {
+			unsafe = append(unsafe, settings)
 			continue
 		}
 		var details []string
@@ -41,14 +42,13 @@ func (c *Crashes) sentences() (list document.List) {
 		if only != nil {
 			details = append(details, "only "+document.And(only))
 		}
-		if except := g.exceptions(); except != nil {
+		if except := exceptions(cells); except != nil {
 			details = append(details, "except "+document.AndOthers(except))
 		}
-		name := g.settings
 		if details != nil {
-			name += " (" + strings.Join(details, ", ") + ")"
+			settings += " (" + strings.Join(details, ", ") + ")"
 		}
-		names[grade] = append(names[grade], name)
+		names[grade] = append(names[grade], settings)
 	}
 	for _, sentence := range []struct {
 		grade Grade
@@ -143,14 +143,15 @@ func (c *Crashes) neverCheckpointed() string {
 // the other faults.
 func (c *Crashes) failedCalls() string {
 	names := map[Grade][]string{}
-	for _, g := range c.groups() {
+	groups := c.groups()
+	for _, settings := range groups.Keys {
 		worst := Kept
-		for _, cell := range g.cells {
+		for _, cell := range groups.Of[settings] {
 			if o := cell.Results[Errors]; o != nil && o.Grade().rank() > max(worst.rank(), cell.worst().rank()) {
 				worst = o.Grade()
 			}
 		}
-		names[worst] = append(names[worst], g.settings)
+		names[worst] = append(names[worst], settings)
 	}
 	var words []string
 	if s := names[Broken]; s != nil {
@@ -182,37 +183,27 @@ func (c *Crashes) disturbed() string {
 	return fmt.Sprintf("Nothing more was lost, but something else went wrong with %s: see below.", document.And(list))
 }
 
-// group has the cells with the same settings.
-type group struct {
-	settings string
-	cells    []*Cell
-}
-
 // groups returns the cells (drivers with settings), grouped by settings. It leaves out cells with
 // the drivers' own defaults, unless there are no other cells.
-func (c *Crashes) groups() (list []group) {
+func (c *Crashes) groups() (groups conditions.Groups[string, *Cell]) {
 	onlyOwn := !slices.ContainsFunc(c.Cells, func(k Cell) bool { return !k.Own })
 	for i := range c.Cells {
-		cell := &c.Cells[i]
-		if cell.Reason != "" || cell.Own && !onlyOwn {
-			continue
+		if cell := &c.Cells[i]; cell.Reason == "" && (!cell.Own || onlyOwn) {
+			groups.Add(c.name(cell), cell)
 		}
-		name := c.name(cell)
-		g := distinct.Find(&list, group{settings: name}, func(g group) bool { return g.settings == name })
-		g.cells = append(g.cells, cell)
 	}
-	return list
+	return groups
 }
 
 // exceptions returns the names of the drivers that are worse than SQLite's documentation says. It returns
 // nil if all drivers of the group are worse.
-func (g *group) exceptions() (names []string) {
-	for _, cell := range g.cells {
+func exceptions(cells []*Cell) (names []string) {
+	for _, cell := range cells {
 		if len(cell.unexpected()) > 0 {
 			names = append(names, document.Line(cell.Driver))
 		}
 	}
-	if len(names) == len(g.cells) {
+	if len(names) == len(cells) {
 		return nil
 	}
 	return names
@@ -221,11 +212,11 @@ func (g *group) exceptions() (names []string) {
 // worst returns the worst grade of the group's cells, and the greatest number of transactions that any of
 // them lost. Cells that are worse than SQLite's documentation says are ignored, unless all cells are worse.
 // If only few of the drivers have the worst grade, worst also returns their names.
-func (g *group) worst() (worst Grade, most int, only []string) {
+func worst(cells []*Cell) (worst Grade, most int, only []string) {
 	const few = 2
 	n := 0
-	all := !slices.ContainsFunc(g.cells, func(k *Cell) bool { return len(k.unexpected()) == 0 })
-	for _, cell := range g.cells {
+	all := !slices.ContainsFunc(cells, func(k *Cell) bool { return len(k.unexpected()) == 0 })
+	for _, cell := range cells {
 		if !all && len(cell.unexpected()) > 0 {
 			continue
 		}
@@ -288,7 +279,7 @@ func (c *Crashes) defaults() string {
 		}
 	}
 	order, of := drivers.Keys, drivers.Of
-	if order == nil || len(order) == 1 && len(c.groups()) == 1 {
+	if order == nil || len(order) == 1 && len(c.groups().Keys) == 1 {
 		return ""
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return len(of[b]) - len(of[a]) })

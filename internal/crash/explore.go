@@ -355,16 +355,14 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 		case Cancel:
 			o = &Outcome{}
 			err = x.live(ctx, r, nil, x.Seed, o)
-		case Kill:
+		default:
 			o = &Outcome{}
-			if r.rec != nil {
-				o, err = x.judge(ctx, r, disk.Options{Model: disk.Kill, Seed: x.Seed, Most: r.plan.states(x.States)})
+			if r.rec != nil { // without a recording, f is Kill
+				o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: r.plan.states(x.States)})
 			}
-			if err == nil {
+			if f == Kill && err == nil {
 				err = x.killed(ctx, r, o)
 			}
-		default:
-			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: r.plan.states(x.States)})
 		}
 		if err != nil {
 			return err

@@ -105,7 +105,7 @@ func (f *Forest) draw(title string, width int) *canvas {
 }
 
 func (f *Forest) ratio(c *canvas, b *Bar, s scale, y float64) {
-	if !b.valued() || !usable(b.Value, true) {
+	if !usable(b.Value, true) {
 		return
 	}
 	look := Look{}.or(max(b.Kind, 0))

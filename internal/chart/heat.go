@@ -28,10 +28,6 @@ type Cell struct {
 	Link   string
 }
 
-func (d *Cell) valued() bool {
-	return d.Reason == "" || d.Value != 0 && !math.IsNaN(d.Value)
-}
-
 func (h *Heat) format(v float64) string { return Axis{Format: h.Format}.format(v) }
 
 func (h *Heat) cell(row, column int) Cell {
@@ -42,7 +38,7 @@ func (h *Heat) cell(row, column int) Cell {
 }
 
 func (h *Heat) text(d *Cell) string {
-	if !d.valued() || !usable(d.Value, true) {
+	if !usable(d.Value, true) {
 		return ""
 	}
 	return h.format(d.Value)
@@ -58,7 +54,7 @@ func (h *Heat) strongest() float64 {
 	most := 0.0
 	for row := range h.Rows {
 		for column := range h.Columns {
-			if d := h.cell(row, column); d.valued() && usable(d.Value, true) {
+			if d := h.cell(row, column); usable(d.Value, true) {
 				most = max(most, math.Abs(math.Log(d.Value)))
 			}
 		}
@@ -86,7 +82,7 @@ func (h *Heat) draw(title string, width int) *canvas {
 		for column := range h.Columns {
 			d := h.cell(row, column)
 			texts = max(texts, measure(clean(h.text(&d)), small, false))
-			if d.valued() && !usable(d.Value, true) {
+			if none := d.Reason != "" && (d.Value == 0 || math.IsNaN(d.Value)); !none && !usable(d.Value, true) {
 				c.left++
 			}
 		}
@@ -153,7 +149,7 @@ func (h *Heat) draw(title string, width int) *canvas {
 // cell draws the cell of a row and column of h.
 func (c *canvas) cell(h *Heat, row, column int, strongest, x, y, wide, high float64) {
 	d := h.cell(row, column)
-	good := d.valued() && usable(d.Value, true)
+	good := usable(d.Value, true)
 	reason := d.Reason
 	if !good && reason == "" {
 		reason = "no value"

@@ -200,15 +200,20 @@ const (
 	mostMarkers  = 150
 )
 
-func (c *canvas) series(area plot, xs, ys Axis, s Series, l Look) {
-	var points []Point
-	for _, at := range s.Points {
-		if !usable(at.X, area.x.log) || !usable(at.Y, area.y.log) {
+// usable returns the points that have a position on the axes. The other points are counted in c.left.
+func (c *canvas) usable(area plot, points []Point) (list []Point) {
+	for _, at := range points {
+		if usable(at.X, area.x.log) && usable(at.Y, area.y.log) {
+			list = append(list, at)
+		} else {
 			c.left++
-			continue
 		}
-		points = append(points, at)
 	}
+	return list
+}
+
+func (c *canvas) series(area plot, xs, ys Axis, s Series, l Look) {
+	points := c.usable(area, s.Points)
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(a.X, b.X) })
 	color := l.role()
 
@@ -236,11 +241,7 @@ func (c *canvas) series(area plot, xs, ys Axis, s Series, l Look) {
 	}
 	if len(s.Fit) > 0 {
 		var fit []point
-		for _, at := range s.Fit {
-			if !usable(at.X, area.x.log) || !usable(at.Y, area.y.log) {
-				c.left++
-				continue
-			}
+		for _, at := range c.usable(area, s.Fit) {
 			fit = append(fit, point{at.X, at.Y})
 		}
 		c.curve(area, fitStroke(color), fit)

@@ -34,18 +34,18 @@ type Percentile struct {
 // returns infinity for percentile 100.
 func (p Percentile) tail() float64 { return 100 / (100 - p.Percentile) }
 
+func (p Percentile) known() bool { return p.Percentile >= 0 && p.Percentile <= 100 }
+
 func (p *Percentiles) draw(title string, width int) *canvas {
 	c, y := newCanvas(title, width)
 	var xs, ys extent
 	largest := false
 	for _, d := range p.Series {
 		for _, at := range d.Points {
-			if at.Percentile >= 0 && at.Percentile < 100 {
+			if at.known() {
 				xs.add(at.tail())
 				ys.add(at.Value)
-			} else if at.Percentile == 100 {
-				largest = true
-				ys.add(at.Value)
+				largest = largest || at.Percentile == 100
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func (p *Percentiles) draw(title string, width int) *canvas {
 		var line []point
 		var points []Percentile
 		for _, at := range d.Points {
-			if !(at.Percentile >= 0 && at.Percentile <= 100) || !usable(at.Value, sy.log) {
+			if !at.known() || !usable(at.Value, sy.log) {
 				c.left++
 				continue
 			}
@@ -135,7 +135,7 @@ func (p *Percentiles) table() (columns []string, rows [][]string) {
 	columns = []string{"series", "percentile", "value"}
 	for _, d := range p.Series {
 		for _, at := range d.Points {
-			if at.Percentile >= 0 && at.Percentile <= 100 && usable(at.Value, false) {
+			if at.known() && usable(at.Value, false) {
 				rows = append(rows, []string{d.Name, strconv.FormatFloat(at.Percentile, 'f', -1, 64), p.Axis.format(at.Value)})
 			}
 		}

@@ -201,22 +201,24 @@ func (a Axis) across(s scale, values []float64) []tick {
 			return list
 		}
 	}
-	for n := 8; n > 1; n-- {
-		if list, ok := a.label(s, s.ticks(n, a.Binary), true); ok {
-			return list
-		}
-	}
-	list, _ := a.label(s, s.ticks(1, a.Binary), true)
-	return list[:min(1, len(list))]
+	return a.ticks(s, 8, true)
 }
 
 func (a Axis) up(s scale) []tick {
-	for n := max(2, int(math.Abs(s.from-s.to)/34)); n > 1; n-- {
-		if list, ok := a.label(s, s.ticks(n, a.Binary), false); ok {
+	return a.ticks(s, max(2, int(math.Abs(s.from-s.to)/34)), false)
+}
+
+// ticks returns ticks at round values: about n ticks or, if there is no room for so many labels, fewer.
+func (a Axis) ticks(s scale, n int, beside bool) []tick {
+	for ; n > 1; n-- {
+		if list, ok := a.label(s, s.ticks(n, a.Binary), beside); ok {
 			return list
 		}
 	}
-	list, _ := a.label(s, s.ticks(1, a.Binary), false)
+	list, _ := a.label(s, s.ticks(1, a.Binary), beside)
+	if beside {
+		list = list[:min(1, len(list))]
+	}
 	return list
 }
 

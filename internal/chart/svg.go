@@ -22,7 +22,10 @@ type svg struct {
 // Go fonts, which [typeface] measures.
 const fonts = `Go, Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans Condensed', sans-serif`
 
-func writeSVG(w io.Writer, c *canvas) error {
+// WriteSVG writes a chart as an SVG file without scripts. It is light or dark, as the viewer
+// prefers. Marks (such as bars and points) show their tooltips when the user points at them.
+func WriteSVG(w io.Writer, chart Chart) error {
+	c := chart.draw("", 0)
 	body := svg{used: map[string]string{}}
 	body.rect(rectShape{0, 0, c.width, c.height, solid(background)})
 	body.shapes(c.shapes)
@@ -47,8 +50,20 @@ func writeSVG(w io.Writer, c *canvas) error {
 	return err
 }
 
-func writeInline(w io.Writer, c *canvas, id string) error {
-	s := svg{inline: true}
+// WriteInline writes a chart as an <svg> element of an HTML page. All ids in it begin with the
+// parameter "id", which must be unique in the page. Colors are custom properties of CSS, which the
+// page must set (see [Properties]). The page may also set the property --chart-font. If that font
+// is much wider than Arial, labels may overlap. The element contains neither style nor script, so
+// that a page may forbid both.
+//
+// Each mark can be focused, and is an <a> if its datum has a Link. The Tab key reaches only the first
+// mark; the page's script must move the focus to the other marks. A mark has the attributes aria-label
+// and data-tip. aria-label has the lines of the tip, separated by a comma and a space, and sometimes
+// further text. If it has further text, data-tip has only the lines of the tip, separated by newlines.
+// Otherwise data-tip is "", and aria-label is the text of the tip. The <svg> element has the role img
+// or, if it has marks, the role group, because nothing in an image can be focused.
+func WriteInline(w io.Writer, chart Chart, id string) error {
+	c, s := chart.draw("", 0), svg{inline: true}
 	as := "img"
 	if slices.ContainsFunc(c.shapes, func(shape any) bool { _, ok := shape.(markShape); return ok }) {
 		as = "group"

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"golang.org/x/mod/module"
@@ -101,11 +100,7 @@ func SQLiteBuild(o *stats.Outcome) string {
 
 // CommandLine formats a command so that it can be typed into a POSIX shell.
 func CommandLine(arguments []string) string {
-	words := slices.Clone(arguments)
-	for i, w := range words {
-		words[i] = ShellWord(w)
-	}
-	return strings.Join(words, " ")
+	return document.Join(arguments, " ", ShellWord)
 }
 
 // ShellWord quotes a word, if necessary, so that a POSIX shell reads it as one unchanged word.

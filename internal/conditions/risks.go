@@ -30,19 +30,28 @@ const (
 	LoseAccess   Loss = "access"          // all other connections lose access to the database
 )
 
-// Losses has words for each loss, the worst first. The last entry is used for [LoseAccess] and for
-// settings without risks, because neither loses data in a crash or power failure.
-var Losses = []struct {
+// These numbers say how bad the worst loss is that settings can cause in a crash or power failure.
+const (
+	NothingLost = iota
+	LastCommitLost
+	CommitsLost
+	RarelyLost
+	DatabaseLost
+)
+
+// Losses has words for each loss. [NothingLost] is used for [LoseAccess] and for settings without
+// risks, because neither loses data in a crash or power failure.
+var Losses = [...]struct {
 	Loss Loss
 	word string // word in a table
 	Of   string // says what the settings of the fastest row can lose
 	Only string // completes "the fastest that …", for a row that can lose less than the fastest row
 }{
-	{LoseDatabase, "database", "can lose the database", ""},
-	{LoseRarely, "rarely", "can lose the database, if very rarely", "can lose the database only very rarely"},
-	{LoseCommits, "commits", "can lose the last commits", "can lose only the last commits"},
-	{LoseLast, "last commit", "can lose the last commit", "can lose only the last commit"},
-	{LoseAccess, document.Absent, "loses nothing", "loses nothing"},
+	NothingLost:    {LoseAccess, document.Absent, "loses nothing", "loses nothing"},
+	LastCommitLost: {LoseLast, "last commit", "can lose the last commit", "can lose only the last commit"},
+	CommitsLost:    {LoseCommits, "commits", "can lose the last commits", "can lose only the last commits"},
+	RarelyLost:     {LoseRarely, "rarely", "can lose the database, if very rarely", "can lose the database only very rarely"},
+	DatabaseLost:   {LoseDatabase, "database", "can lose the database", ""},
 }
 
 const crash = " if the operating system crashes or the power fails"
@@ -109,8 +118,7 @@ func InForce(o *stats.Outcome, phase string) driver.Settings {
 // CanLose names the worst loss that the settings of a case can cause in a phase.
 func CanLose(o *stats.Outcome, phase string) string { return Losses[CellSeverity(o, phase)].word }
 
-// CellSeverity returns the index in [Losses] of the worst loss that the settings of a case can
-// cause in a phase.
+// CellSeverity is [Severity] for the settings of a case in a phase.
 func CellSeverity(o *stats.Outcome, phase string) int { return Worst(CellRisks(o, phase)) }
 
 // CellRisks returns the risks of the settings of a case in a phase. For clusters it ignores the
@@ -128,28 +136,19 @@ func CellRisks(o *stats.Outcome, phase string) []Risk {
 }
 
 // Worst returns the index in [Losses] of the worst loss among the risks in a list. If the list is
-// empty, it returns the last index.
-func Worst(list []Risk) int {
+// empty, it returns [NothingLost].
+func Worst(list []Risk) (worst int) {
 	for i, l := range Losses {
 		if slices.ContainsFunc(list, func(r Risk) bool { return r.CanLose == l.Loss }) {
-			return i
+			worst = i
 		}
 	}
-	return len(Losses) - 1
+	return worst
 }
-
-// These are the values that [Severity] returns, the least severe first.
-const (
-	NothingLost = iota
-	LastCommitLost
-	CommitsLost
-	RarelyLost
-	DatabaseLost
-)
 
 // Severity returns how bad the worst loss is that settings can cause in a crash or power failure.
 // It is one of the constants from [NothingLost] to [DatabaseLost].
-func Severity(s driver.Settings) int { return len(Losses) - 1 - Worst(Risks(s)) }
+func Severity(s driver.Settings) int { return Worst(Risks(s)) }
 
 // RunRisks lists the risks of a run's settings, and returns a caveat for each item of the list. If
 // only some workloads have a risk, the item names these workloads. If all drivers have a risk, the

@@ -102,14 +102,13 @@ func JoinInts(n []int) string {
 		for j+1 < len(n) && n[j+1] == n[j]+1 {
 			j++
 		}
-		switch {
-		case j > i+1:
-			words = append(words, fmt.Sprintf("%d-%d", n[i], n[j]))
-			i = j + 1
-		default:
-			words = append(words, fmt.Sprint(n[i]))
-			i++
+		word := fmt.Sprint(n[i])
+		if j > i+1 {
+			word = fmt.Sprintf("%d-%d", n[i], n[j])
+			i = j
 		}
+		words = append(words, word)
+		i++
 	}
 	return strings.Join(words, ", ")
 }

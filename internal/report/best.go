@@ -64,20 +64,20 @@ func fewest(pairs []stats.Pair) (enough, now int) {
 // lose less, and so on until a row can lose nothing. If no row can lose less than the fastest, best
 // names the next row. Rows that are slower and can lose more are left out.
 func (r *Ranking) best(ranked []int) string {
-	risk := func(i int) int { return r.Rows[i].risk } // index into conditions.Losses, whose last entry means that nothing is lost
+	risk := func(i int) int { return r.Rows[i].risk }
 	differ := slices.ContainsFunc(ranked, func(i int) bool { return risk(i) != risk(ranked[0]) })
 	best := r.safest(ranked)
 	words := r.fastest(best, ranked, differ)
-	less := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return risk(i) <= risk(best) })
-	next := slices.IndexFunc(ranked, func(i int) bool { return i != best && risk(i) >= risk(best) && !r.tied(best, i) })
+	less := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return risk(i) >= risk(best) })
+	next := slices.IndexFunc(ranked, func(i int) bool { return i != best && risk(i) <= risk(best) && !r.tied(best, i) })
 	if len(less) == 0 && next >= 0 {
 		words += "; next is " + r.timed(ranked[next], best, "")
 	}
 	for len(less) > 0 {
 		i := r.safest(less)
-		tied := slices.DeleteFunc(slices.Clone(less), func(x int) bool { return risk(x) < risk(i) || !r.tied(i, x) })
+		tied := slices.DeleteFunc(slices.Clone(less), func(x int) bool { return risk(x) > risk(i) || !r.tied(i, x) })
 		words += fmt.Sprintf("; the fastest that %s is %s", conditions.Losses[risk(i)].Only, r.timed(i, best, r.tiedNames(tied, "")))
-		less = slices.DeleteFunc(less, func(x int) bool { return risk(x) <= risk(i) })
+		less = slices.DeleteFunc(less, func(x int) bool { return risk(x) >= risk(i) })
 	}
 	without := 0
 	for _, row := range r.Rows {
@@ -100,7 +100,7 @@ func (r *Ranking) safest(rows []int) int {
 			test, ok := r.against(other, i)
 			return ok && test.Significant() && test.Sign() < 0
 		})
-		if !beaten && (best < 0 || r.Rows[i].risk > r.Rows[best].risk) {
+		if !beaten && (best < 0 || r.Rows[i].risk < r.Rows[best].risk) {
 			best = i
 		}
 	}
@@ -120,53 +120,40 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	switch {
 	case len(tied) == 0 && !differ:
 		return named + " is fastest"
-	case len(tied) == 0 && risk == len(conditions.Losses)-1:
+	case len(tied) == 0 && risk == conditions.NothingLost:
 		return named + " is fastest, and " + loses.Of
 	case len(tied) == 0:
 		return named + " is fastest, but " + loses.Of
 	case !differ:
-		words := fmt.Sprintf("%s are fastest", r.names(append([]int{best}, tied...)))
-		if few := r.tooFew(best, tied); few != "" {
-			words += ", but " + few
-		}
-		return words
+		return fmt.Sprintf("%s are fastest%s", r.names(append([]int{best}, tied...)), r.tooFew(best, tied))
 	}
 	more := ""
-	switch safer := func(i int) bool { return r.Rows[i].risk >= risk }; {
+	switch safer := func(i int) bool { return r.Rows[i].risk <= risk }; {
 	case !slices.ContainsFunc(tied, safer):
 		more = ", which can lose more"
 	case slices.ContainsFunc(tied, func(i int) bool { return !safer(i) }):
 		more = ", some of which can lose more"
 	}
-	words := fmt.Sprintf("none is clearly faster than %s, which %s%s", named, loses.Of, r.tiedNames(tied, more))
-	if few := r.tooFew(best, tied); few != "" {
-		words += ", but " + few
-	}
-	return words
+	return fmt.Sprintf("none is clearly faster than %s, which %s%s%s", named, loses.Of, r.tiedNames(tied, more), r.tooFew(best, tied))
 }
 
-// tooFew names the rows in "tied" that are probably slower than row i, and says how many rounds
+// tooFew begins with ", but". It names the rows in "tied" that are probably slower than row i, and says how many rounds
 // may be enough to be sure. A row is named if all rounds so far agree which of the two is faster.
 // tooFew returns "" if there are no such rows.
 func (r *Ranking) tooFew(i int, tied []int) string {
-	var pairs []stats.Pair
 	var rows []int
+	enough, now := 0, 0
 	for _, j := range tied {
 		if test, ok := r.against(i, j); ok {
-			if _, few := test.TooFew(); few {
-				pairs, rows = append(pairs, stats.Pair{First: i, Second: j, Test: test}), append(rows, j)
+			if n, few := test.TooFew(); few {
+				rows, enough, now = append(rows, j), max(enough, n), max(now, test.N)
 			}
 		}
 	}
 	if rows == nil {
 		return ""
 	}
-	enough, now := fewest(pairs)
-	is := "is"
-	if len(rows) > 1 {
-		is = "are"
-	}
-	return fmt.Sprintf("%s %s probably slower: %d rounds may be enough to know, and there are %d", r.names(rows), is, enough, now)
+	return fmt.Sprintf(", but %s %s probably slower: %d rounds may be enough to know, and there are %d", r.names(rows), document.Verb(len(rows), "is", "are"), enough, now)
 }
 
 // tiedNames lists, in brackets, the names of the rows in the list "tied", followed by the

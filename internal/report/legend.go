@@ -36,14 +36,7 @@ func legend(a *stats.Analysis) document.Document {
 // judgedBy names the statistical tests by which a run calls two drivers tied.
 func judgedBy(a *stats.Analysis) string {
 	pairs := slices.Clone(a.Overall.Pairs)
-	for _, t := range a.Tables() {
-		pairs = append(pairs, t.Pairs...)
-	}
-	for _, f := range a.Factorials {
-		for _, t := range f.Tables {
-			pairs = append(pairs, t.Pairs...)
-		}
-	}
+	eachTable(a, func(_ stats.TableName, t *stats.Table) { pairs = append(pairs, t.Pairs...) })
 	switch {
 	case slices.ContainsFunc(pairs, func(p stats.Pair) bool { return p.FromT() }):
 		return "a t test of their ratios, the signed-rank test and a permutation test, which all have to agree because the rounds are few, do not tell them apart"

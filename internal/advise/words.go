@@ -107,8 +107,7 @@ func advicePage(a Advised, o document.Options) document.Document {
 // in each table. Otherwise they are bars for the table in which speed is judged. The page does not
 // contain the samples, so pictures have no links to them.
 func (a Advised) pictures() (list []document.PictureBlock) {
-	s := report.ScopeOf(report.Options{Link: func(int, string) string { return "" }})
-	looks := report.LooksOf(a.Of)
+	s := report.ScopeOf(a.Of, report.Options{Link: func(int, string) string { return "" }})
 	add := func(p document.PictureBlock, ok bool) {
 		if ok {
 			p.Headed = false
@@ -116,13 +115,13 @@ func (a Advised) pictures() (list []document.PictureBlock) {
 		}
 	}
 	if len(a.Of.Overall.Drivers) > 1 {
-		add(s.OverallBars(a.Of, looks))
-		add(s.HeatMap(a.Of))
+		add(s.OverallBars())
+		add(s.HeatMap())
 		return list
 	}
 	for g, t := range a.Of.Tables() {
 		if slices.Contains(a.Facts.Cells, g.Named(t)) && len(t.Measured()) > 1 {
-			add(s.TableBars(g.Named(t), t, looks), true)
+			add(s.TableBars(g.Named(t), t), true)
 		}
 	}
 	return list

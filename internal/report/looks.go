@@ -15,13 +15,10 @@ import (
 type looks struct {
 	drivers  map[string]int // numbers of drivers, from 1
 	variants map[string]int // numbers of variants (settings and parameters), from 1 in each workload
-
-	harmful   conditions.Harmful                    // the names of these drivers are marked with [HarmMark]
-	harmfulIn func(*stats.Table) conditions.Harmful // returns the drivers that are marked at the bars of a table
 }
 
-func LooksOf(a *stats.Analysis) looks {
-	l := looks{map[string]int{}, map[string]int{}, conditions.HarmfulDefects(a), func(t *stats.Table) conditions.Harmful { return conditions.HarmfulIn(a, t) }}
+func looksOf(a *stats.Analysis) looks {
+	l := looks{map[string]int{}, map[string]int{}}
 	for i, o := range conditions.DriverOrder(a) {
 		l.drivers[o.Case.Driver] = i + 1
 	}
@@ -40,6 +37,9 @@ type marker struct {
 	harmful conditions.Harmful
 	used    bool // whether the method "name" has marked a name
 }
+
+// marker returns a marker for a picture of a table.
+func (s scope) marker(t *stats.Table) marker { return marker{harmful: conditions.HarmfulIn(s.a, t)} }
 
 // name returns a name that belongs to a driver, with [HarmMark] if the driver has a harmful defect.
 func (m *marker) name(name, driver string) string {
@@ -61,10 +61,10 @@ func (m *marker) explain(p document.Picture) document.Picture {
 
 func variant(c *result.Case) string { return fmt.Sprint(c.Workload, c.Parameters, c.Settings) }
 
-// of returns the looks (colors and markers) of the cases of one picture. Each driver has a color.
+// ofCases returns the looks (colors and markers) of the cases of one picture. Each driver has a color.
 // If a driver is in the picture more than once, its variants have different marks. In a run of one
 // driver, each variant has a color.
-func (l looks) of(cases []*result.Case) []chart.Look {
+func (l looks) ofCases(cases []*result.Case) []chart.Look {
 	list := make([]chart.Look, len(cases))
 	drivers, again := map[string]bool{}, false
 	for i, c := range cases {
@@ -86,5 +86,5 @@ func (l looks) of(cases []*result.Case) []chart.Look {
 
 func (l looks) ofCells(cells []*stats.Cell) []chart.Look {
 	cases := document.Map(cells, func(c *stats.Cell) *result.Case { return c.Case })
-	return l.of(cases)
+	return l.ofCases(cases)
 }

@@ -144,13 +144,13 @@ func baseLabel(a *stats.Analysis) string {
 }
 
 // tradeoffPicture draws the time of each driver against its peak memory.
-func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok bool) {
-	shown, whole := s.drivers(a)
-	list := slices.DeleteFunc(tradeoffs(a), func(t tradeoff) bool { return !shown[t.Case.Driver] })
+func (s scope) tradeoffPicture() (p document.PictureBlock, ok bool) {
+	shown, whole := s.shownDrivers()
+	list := slices.DeleteFunc(tradeoffs(s.a), func(t tradeoff) bool { return !shown[t.Case.Driver] })
 	if !whole || len(list) < 2 {
 		return document.PictureBlock{}, false
 	}
-	to := baseLabel(a)
+	to := baseLabel(s.a)
 	const sound, harmful, floor = 0, 1, 2
 	kinds := []chart.ItemKind{{Name: "no known defect that can lose data", Look: chart.Look{Color: 1, Mark: 1}},
 		{Name: HarmMark + " known defect that can lose data", Look: chart.Look{Color: 2, Mark: 5}},
@@ -169,14 +169,14 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 	}
 	x := chart.Axis{Label: "time, × " + to + ", less is better", Format: document.Times, Tick: document.Ticks(document.Times)}
 	y := chart.Axis{Label: "peak memory, less is better", Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}
-	return document.PictureBlock{Headed: true, Behind: memoryTable(a), Picture: document.Picture{Name: "memory", Title: fmt.Sprintf("Time over %s and peak memory", document.Counted(int64(len(a.Overall.Tables)), "cell")),
+	return document.PictureBlock{Headed: true, Behind: memoryTable(s.a), Picture: document.Picture{Name: "memory", Title: fmt.Sprintf("Time over %s and peak memory", document.Counted(int64(len(s.a.Overall.Tables)), "cell")),
 		Kind: document.KindTradeoff, Note: "Best is at the lower left. " + memoryMeans,
 		Plot: &chart.Scatter{X: x, Y: y, Kinds: kinds, Items: items}}}, true
 }
 
-func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
+func (s scope) memoryPictures(n stats.TableName, t *stats.Table) (list []document.PictureBlock) {
 	measured := s.of(t, t.Measured())
-	looks, harm := l.ofCells(measured), marker{harmful: l.harmfulIn(t)}
+	looks, harm := s.ofCells(measured), s.marker(t)
 	add := func(kind, title, axis string, of func(stats.Sample) float64) {
 		var rows []chart.Bar
 		any := false

@@ -39,12 +39,12 @@ func pageOf(a *stats.Analysis, o Options) document.Document {
 		said = &all
 	}
 	d := pageAnswer(a, said, o)
-	s := ScopeOf(o)
+	s := ScopeOf(a, o)
 	if o.Study != nil {
-		d = append(append(d, worstWarnings(said, o)), s.pageStudy(a, o.Study)...)
+		d = append(append(d, worstWarnings(said, o)), s.pageStudy(o.Study)...)
 		d = append(d, pageWarnings(said, o)...)
 	} else {
-		d = append(d, s.pageFigures(a, said, o)...)
+		d = append(d, s.pageFigures(said, o)...)
 	}
 	d = append(d, document.Heading{Level: 2, Text: "How it was measured"})
 	d = append(d, header(a, o, nil)[1:]...)
@@ -75,20 +75,19 @@ func below(d document.Document) document.Document {
 }
 
 // pageFigures returns the pictures and figures of a run, with the warnings after the first picture.
-func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d document.Document) {
-	looks := LooksOf(a)
-	p := newRunPage(s, a, o, looks)
+func (s scope) pageFigures(said *Answers, o Options) (d document.Document) {
+	a, p := s.a, newRunPage(s, o)
 	s = p.scope
-	first := s.pageSummary(a, looks)
+	first := s.pageSummary()
 	d = append(append(d, first...), worstWarnings(said, o))
-	if p, ok := s.tradeoffPicture(a); ok {
+	if p, ok := s.tradeoffPicture(); ok {
 		d = append(d, timeAndMemory(a, p)...)
 	}
 	if len(first) > 0 {
 		d = append(d, pageWarnings(said, o)...)
 	}
 	cells := firsts(*said)
-	heat, ok := s.HeatMap(a)
+	heat, ok := s.HeatMap()
 	if p.onlyTables() { // the rows of the grid that "firsts" returned link to pictures of tables, which this page does not have
 		cells, ok = nil, false
 	}
@@ -213,8 +212,8 @@ func pageWarnings(said *Answers, o Options) document.Document {
 
 // pageSummary returns the picture of the drivers over all tables or, if no table counts in the
 // summary, the text that says why. It returns nil if the run has no summary.
-func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
-	d := overall(a)
+func (s scope) pageSummary() document.Document {
+	d := overall(s.a)
 	at := slices.IndexFunc(d, func(b document.Block) bool { _, ok := b.(document.Grid); return ok })
 	if at < 0 {
 		if len(d) > 0 {
@@ -222,7 +221,7 @@ func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
 		}
 		return d
 	}
-	p, ok := s.OverallBars(a, l)
+	p, ok := s.OverallBars()
 	if !ok {
 		return nil
 	}
@@ -273,13 +272,13 @@ func (p *runPage) factorial(f *stats.Factorial) document.Document {
 	d := factorialHead(f)
 	for _, t := range f.Tables {
 		d = append(d, p.phase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, 3)...)
-		if m, ok := p.settingsMap(p.a, f, t); ok && !p.onlyTables() {
+		if m, ok := p.settingsMap(f, t); ok && !p.onlyTables() {
 			d = append(d, m)
 		}
 		d = append(d, effects(f, t)...)
 	}
 	for _, phase := range phasesOf(p.a, f.Workload) {
-		scaling := p.scalingPictures(p.a, f, phase, p.looks)
+		scaling := p.scalingPictures(f, phase)
 		for i := range scaling {
 			if p.onlyTables() {
 				scaling[i].Aside, scaling[i].Behind = true, document.Document{document.Paragraph{Text: "The figures are in the table above."}}
@@ -325,7 +324,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	for _, c := range measured {
 		table.Links = append(table.Links, conditions.CaseLink(c.Case))
 	}
-	bars := p.TableBars(n, t, p.looks)
+	bars := p.TableBars(n, t)
 	bars.Behind = document.Document{table}
 	words := []string{"Figures"}
 	add := func(word string, more document.Document) {
@@ -337,16 +336,16 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	if latency := latencies(measured); len(latency.Rows) > 0 {
 		add("latency", document.Document{document.Paragraph{Text: document.Upper(latencyTitle(measured)) + "."}, latency})
 		if level <= 3 && !p.brief {
-			bars.Behind = append(bars.Behind, document.Blocks(p.latencyPictures(n, shown, p.looks))...)
+			bars.Behind = append(bars.Behind, document.Blocks(p.latencyPictures(n, shown))...)
 		}
 	}
-	errors := document.Blocks(p.errorPictures(n, t, p.looks))
+	errors := document.Blocks(p.errorPictures(n, t))
 	if p.cells > mostOpen && level <= 3 {
 		add("errors", errors)
 	}
 	if level <= 3 && !p.brief {
-		add("samples", document.Document{p.orderPicture(n, t, p.looks, p.plain)})
-		add("memory", document.Blocks(p.memoryPictures(n, t, p.looks)))
+		add("samples", document.Document{p.orderPicture(n, t, p.plain)})
+		add("memory", document.Blocks(p.memoryPictures(n, t)))
 	}
 	bars.Fold = document.And(words)
 	d := document.Document{document.Heading{Level: level, Text: t.Phase + ": " + subject(measured)}, document.Paragraph{Text: tableAnswer(p.a, t)}, bars, phaseNotes(t, measured, p.hints)}
@@ -369,9 +368,9 @@ func phasesOf(a *stats.Analysis, workload string) (list []string) {
 	return list
 }
 
-func newRunPage(s scope, a *stats.Analysis, o Options, l looks) *runPage {
-	p := &runPage{scope: s, a: a, hints: o.Hints, looks: l, brief: o.Brief, plain: SamplesOf(a.Run) > compare.MostTips && !o.alone}
-	for range a.Tables() {
+func newRunPage(s scope, o Options) *runPage {
+	p := &runPage{scope: s, hints: o.Hints, brief: o.Brief, plain: SamplesOf(s.a.Run) > compare.MostTips && !o.alone}
+	for range s.a.Tables() {
 		p.cells++
 	}
 	if p.onlyTables() { // the page does not show the cases, so there is nothing to link to
@@ -385,9 +384,7 @@ func (p *runPage) onlyTables() bool { return p.brief && p.cells > mostOpen }
 
 type runPage struct {
 	scope
-	a     *stats.Analysis
 	hints document.Hints
-	looks looks
 	brief bool              // the page has no samples, as [Options.Brief] says
 	plain bool              // pictures show samples without tooltips, because there are too many
 	cells int               // number of the run's tables, which pages call cells

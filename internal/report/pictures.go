@@ -35,14 +35,18 @@ func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	return pageOf(a, o).Pictures()
 }
 
-// scope says which cells pictures show, and which addresses the marks (bars, points) in them link to.
+// scope draws pictures of a run. It says which cells they show, what these look like, and which
+// addresses the marks (bars, points) in them link to.
 type scope struct {
+	a    *stats.Analysis
 	only func(*result.Case, string) bool
 	link func(int, string) string
+	looks
+	harmful conditions.Harmful // in pictures of the whole run, the names of these drivers are marked with [HarmMark]
 }
 
-func ScopeOf(o Options) scope {
-	s := scope{o.Only, o.Link}
+func ScopeOf(a *stats.Analysis, o Options) scope {
+	s := scope{a, o.Only, o.Link, looksOf(a), conditions.HarmfulDefects(a)}
 	if s.only == nil {
 		s.only = func(*result.Case, string) bool { return true }
 	}
@@ -62,11 +66,11 @@ func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	return list
 }
 
-// drivers returns the drivers that pictures show. The result "whole" is false if pictures show
+// shownDrivers returns the drivers that pictures show. The result "whole" is false if pictures show
 // only some cells of a driver.
-func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
+func (s scope) shownDrivers() (shown map[string]bool, whole bool) {
 	shown, hidden := map[string]bool{}, map[string]bool{}
-	for _, t := range a.Tables() {
+	for _, t := range s.a.Tables() {
 		for _, c := range t.Cells {
 			if s.only(c.Case, t.Phase) {
 				shown[c.Case.Driver] = true
@@ -125,8 +129,8 @@ func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 // TableBars draws the rows of a table as bars in order of rank, with a line for the floor (plain C). A row
 // without figures shows the reason instead of a bar. Cases that have no trial, because the run ended before,
 // are left out.
-func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
-	measured, looks, own, harm := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t), marker{harmful: l.harmfulIn(t)}
+func (s scope) TableBars(n stats.TableName, t *stats.Table) document.PictureBlock {
+	measured, looks, own, harm := s.of(t, t.Measured()), s.ofCells(t.Cells), ownLeads(t), s.marker(t)
 	title := n.String() + ": " + subject(measured)
 	format := timeFormat(t, measured)
 	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}
@@ -176,18 +180,18 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 
 // OverallBars draws a bar for each driver over all tables, in order of rank. ok is false if the
 // scope shows no driver, or only some cells of a driver.
-func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock, ok bool) {
-	shown, whole := s.drivers(a)
+func (s scope) OverallBars() (p document.PictureBlock, ok bool) {
+	shown, whole := s.shownDrivers()
 	if !whole || len(shown) == 0 {
 		return document.PictureBlock{}, false
 	}
-	o, to := a.Overall, baseLabel(a)
+	o, to := s.a.Overall, baseLabel(s.a)
 	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: document.Times, Tick: document.Ticks(document.Times)}
 	var rows []chart.Bar
-	outcomes := conditions.OutcomesByCase(a)
+	outcomes := conditions.OutcomesByCase(s.a)
 	rank := func(i int) int { return o.Drivers[i].Rank }
 	cases := document.Map(o.Drivers, func(d stats.OverallDriver) *result.Case { return d.Case })
-	looks, harm := l.of(cases), marker{harmful: l.harmful}
+	looks, harm := s.ofCases(cases), marker{harmful: s.harmful}
 	for i, d := range o.Drivers {
 		if !shown[d.Case.Driver] {
 			continue
@@ -222,12 +226,12 @@ const maxHeatRows = 80
 
 // HeatMap draws a map with the ratio of each driver in each table. ok is false if the map would
 // have fewer than two rows or columns.
-func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
+func (s scope) HeatMap() (p document.PictureBlock, ok bool) {
 	h := &chart.Heat{Format: document.Times}
 	columns := map[string]int{}
-	shown, _ := s.drivers(a)
-	harm := marker{harmful: conditions.HarmfulDefects(a)}
-	for _, d := range conditions.DriverOrder(a) {
+	shown, _ := s.shownDrivers()
+	harm := marker{harmful: s.harmful}
+	for _, d := range conditions.DriverOrder(s.a) {
 		if !shown[d.Case.Driver] {
 			continue
 		}
@@ -236,7 +240,7 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	}
 	floor := true
 	more := 0
-	for g, t := range a.Tables() {
+	for g, t := range s.a.Tables() {
 		n := g.Named(t)
 		if len(s.of(t, t.Measured())) == 0 || t.Base < 0 {
 			continue
@@ -261,7 +265,7 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	}
 	base := "the fastest"
 	if floor {
-		base = a.Floor
+		base = s.a.Floor
 	}
 	h.Below, h.Above = "faster than "+base, "slower than "+base
 	note := "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on."
@@ -291,7 +295,7 @@ func (s scope) heatCell(c *stats.Cell, phase, name string) chart.Cell {
 	return x
 }
 
-func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []document.PictureBlock) {
+func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell) (list []document.PictureBlock) {
 	figures := []latencyFigure{
 		{"50", func(l *latency.Summary) int64 { return l.P50NS }},
 		{"90", func(l *latency.Summary) int64 { return l.P90NS }},
@@ -309,7 +313,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 		var series []chart.Distribution
 		curve := false // whether a distribution has enough points for a curve
 		shown := document.Map(operations.Of[op], func(r latencyRow) *stats.Cell { return r.cell })
-		looks, harm := l.ofCells(shown), marker{harmful: l.harmfulIn(&stats.Table{Cells: cells})}
+		looks, harm := s.ofCells(shown), s.marker(&stats.Table{Cells: cells})
 		for i, r := range operations.Of[op] {
 			d := chart.Distribution{Name: harm.name(conditions.Name(r.cell.Outcome), r.cell.Case.Driver), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
@@ -366,9 +370,9 @@ func timeFormat(t *stats.Table, measured []*stats.Cell) func(float64) string {
 
 // orderPicture draws the samples of a table in the order in which they were measured. If the
 // parameter "plain" is true, the picture has no tooltips.
-func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) document.PictureBlock {
+func (s scope) orderPicture(n stats.TableName, t *stats.Table, plain bool) document.PictureBlock {
 	measured := s.of(t, t.Measured())
-	looks, harm := l.ofCells(measured), marker{harmful: l.harmfulIn(t)}
+	looks, harm := s.ofCells(measured), s.marker(t)
 	format := timeFormat(t, measured)
 	var series []chart.Samples
 	for i, c := range measured {
@@ -391,7 +395,7 @@ func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bo
 			Y: chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}}})}
 }
 
-func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
+func (s scope) errorPictures(n stats.TableName, t *stats.Table) (list []document.PictureBlock) {
 	var parts []string
 	type row struct {
 		cell   *stats.Cell
@@ -409,7 +413,7 @@ func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list [
 		return nil
 	}
 	slices.Sort(parts)
-	looks, harm := l.ofCells(s.of(t, t.Measured())), marker{harmful: l.harmfulIn(t)}
+	looks, harm := s.ofCells(s.of(t, t.Measured())), s.marker(t)
 	add := func(kind, title string, axis chart.Axis, of func(protocol.ErrorCount) float64, text func(*stats.Cell, float64) string) {
 		var sums []chart.Sum
 		for i, r := range rows {

@@ -6,12 +6,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // pageStudy returns the claims of a study, and its tables as pictures of published and measured
 // figures.
-func (s scope) pageStudy(a *stats.Analysis, r *Study) document.Document {
+func (s scope) pageStudy(r *Study) document.Document {
 	d := append(claims(r), studyTitle(r)...)
 	for i := range r.Tables {
 		t := studyTable(&r.Tables[i]) // a heading and a grid
@@ -24,10 +23,10 @@ func (s scope) pageStudy(a *stats.Analysis, r *Study) document.Document {
 		}
 		d = append(d, studyNotes(r, &r.Tables[i]))
 	}
-	d = append(d, studyRest(a, r)...)
-	d = append(d, conditions.AllCompileOptions(a))
+	d = append(d, studyRest(s.a, r)...)
+	d = append(d, conditions.AllCompileOptions(s.a))
 	d = append(d, document.Heading{Level: 2, Text: "Samples"})
-	for _, g := range a.Groups {
+	for _, g := range s.a.Groups {
 		samples := conditions.CasesOf(g.Outcomes, g.Tables, true)
 		samples.Title = strings.TrimSpace(g.Workload + " " + g.Variant())
 		d = append(d, samples)

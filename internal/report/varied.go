@@ -38,12 +38,12 @@ const maxSeries = 10
 // scalingPictures returns pictures of throughput and of the latency's tail over each numeric factor
 // with at least three values. Each combination of the other factors' values gets its own line or,
 // if there are too many lines, its own picture.
-func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string, l looks) (list []document.PictureBlock) {
-	cells := slices.DeleteFunc(variedCells(a, f.Workload, phase), func(c variedCell) bool { return !s.only(c.cell.Case, phase) })
+func (s scope) scalingPictures(f *stats.Factorial, phase string) (list []document.PictureBlock) {
+	cells := slices.DeleteFunc(variedCells(s.a, f.Workload, phase), func(c variedCell) bool { return !s.only(c.cell.Case, phase) })
 	if len(cells) == 0 {
 		return nil
 	}
-	harm := marker{harmful: l.harmful}
+	harm := marker{harmful: s.harmful}
 	for i, factor := range f.Factors {
 		if factor.Follows || !numeric(factor) {
 			continue
@@ -72,7 +72,7 @@ func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase stri
 			for _, key := range names {
 				lines = append(lines, series.Of[key])
 			}
-			if p, ok := s.scalingPicture(f, phase, i, part, names, lines, l); ok {
+			if p, ok := s.scalingPicture(f, phase, i, part, names, lines); ok {
 				p.Picture = harm.explain(p.Picture)
 				list = append(list, p)
 			}
@@ -105,7 +105,7 @@ func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 // The universal scalability law, a formula for throughput under concurrency, applies to them.
 var concurrency = []string{"clients", "connections", "goroutines", "pool", "pool_size", "readers", "threads", "workers", "writers"}
 
-func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell, l looks) (p document.PictureBlock, ok bool) {
+func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell) (p document.PictureBlock, ok bool) {
 	_, unit := work(lines[0][0].cell.Samples[0].Sample)
 	perSecond := func(v float64) string { return document.Human(v) + " " + unit }
 	top, tail := make([]chart.Series, len(lines)), make([]chart.Series, len(lines))
@@ -113,7 +113,7 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 	fits := slices.Contains(concurrency, varied)
 	var notes []string
 	failed, tails := false, false
-	looks := l.ofLines(lines)
+	looks := s.ofLines(lines)
 	var all []*stats.Cell
 	for i, line := range lines {
 		slices.SortStableFunc(line, func(x, y variedCell) int { return cmp.Compare(valueOf(x, factor), valueOf(y, factor)) })
@@ -252,7 +252,7 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 
 // settingsMap draws a table of several factors as a map. Each cell has the ratio of one row to the
 // fastest row. ok is false if the map would have fewer than two rows or columns.
-func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p document.PictureBlock, ok bool) {
+func (s scope) settingsMap(f *stats.Factorial, t *stats.Table) (p document.PictureBlock, ok bool) {
 	column := -1
 	for i, x := range f.Factors {
 		if !x.Follows && (column < 0 || len(x.Values) >= len(f.Factors[column].Values)) {
@@ -267,7 +267,7 @@ func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table
 		h.Columns = append(h.Columns, v.String())
 	}
 	varied := map[int][]stats.Variation{} // values of the factors, by id of the case
-	for g, o := range a.OutcomesByGroup() {
+	for g, o := range s.a.OutcomesByGroup() {
 		varied[o.Case.ID] = g.Varied
 	}
 	for _, c := range s.of(t, t.Cells) {

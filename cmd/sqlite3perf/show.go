@@ -64,7 +64,7 @@ the same on all of them and which are opposite.`,
 	cli.AddStoreFlag(f, &o.Store)
 	f.StringVar(&o.picture, "chart", "", "one picture of the run's page, by its `name`")
 	o.AddFlags(f)
-	formats := slices.Concat(report.Formats(), report.PictureFormats(), []string{profile.FirefoxFormat})
+	formats := slices.Concat(report.Formats(), report.PictureFormats.Names(), []string{profile.FirefoxFormat})
 	o.SetFormats("how results are printed", formats, func(format string) error {
 		if !slices.Contains(formats, format) {
 			return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, formats))
@@ -91,7 +91,7 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 	}
 	switch {
 	case o.picture != "" && !isPicture(o.Format):
-		return cli.Usagef("--chart %s: a picture cannot be written as %s: want --format %s", o.picture, o.Format, document.Or(report.PictureFormats()))
+		return cli.Usagef("--chart %s: a picture cannot be written as %s: want --format %s", o.picture, o.Format, document.Or(report.PictureFormats.Names()))
 	case len(args) > 1 && (o.text != "" || o.picture != ""):
 		return cli.Usagef("--workload and --chart are of one run: name one of %s", strings.Join(args, ", "))
 	case len(args) > 1:
@@ -118,7 +118,7 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 	return nil
 }
 
-func isPicture(format string) bool { return slices.Contains(report.PictureFormats(), format) }
+func isPicture(format string) bool { return slices.Contains(report.PictureFormats.Names(), format) }
 
 // showRun prints a run to one output.
 func (o *showOptions) showRun(ctx context.Context, env *cli.Environment, run *result.Run, a *stats.Analysis) error {
@@ -175,7 +175,7 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 		return cli.Usagef("picture %s: a terminal does not show it: name a file with -o, such as -o %[1]s.%s", p.Name, o.Format)
 	}
 	err = o.Print(env, func(w io.Writer, format string, _ document.Options) error {
-		return report.WritePicture(w, format, p, 0)
+		return report.PictureFormats.Write(w, format, p, 0)
 	}, o.Again(cli.ShowAgain(a.Run.ID)+" --chart "+p.Name))
 	if err == nil && name == "" && len(others) > 0 {
 		fmt.Fprintf(env.Stderr, "%s has the picture %s; --chart NAME writes another: %s\n", cmp.Or(o.File, "standard output"), p.Name, document.FirstOf(others, 3, ", "))

@@ -172,7 +172,7 @@ func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 	q := parse(r)
 	keep, width := q.cells(), q.number("width", chart.Page, leastChartWidth, mostChartWidth)
 	a, err := s.judgedRun(r, q)
-	if err == nil && file != "" && !slices.Contains(report.PictureFormats(), file[1:]) {
+	if err == nil && file != "" && !slices.Contains(report.PictureFormats.Names(), file[1:]) {
 		err = failf(http.StatusNotFound, "charts: %q: want the name of a chart, alone or with .svg or .png", clip(r.PathValue("name")))
 	}
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 	if file == "" {
 		err = chart.WriteInline(&b, list[i].Chart(int(width)), "chart-"+name)
 	} else {
-		err = report.WritePicture(&b, file[1:], list[i], int(width))
+		err = report.PictureFormats.Write(&b, file[1:], list[i], int(width))
 	}
 	switch {
 	case err != nil:

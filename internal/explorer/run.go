@@ -113,8 +113,9 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	}
 	o := s.options.Describe(a)
 	of, said := a.Run, report.AnswersOf(a, o)
+	choices := document.Map(said.Alternatives(), func(i document.Item) [2]string { return [2]string{i.Label, i.Text} })
 	out := &Run{
-		ID: of.ID, Answer: said.Text, Choices: said.Alternatives(), Version: of.Version, Started: of.Started, Ended: of.Ended, Stopped: of.Stopped, Ending: result.Ending(of.Stopped),
+		ID: of.ID, Answer: said.Text, Choices: choices, Version: of.Version, Started: of.Started, Ended: of.Ended, Stopped: of.Stopped, Ending: result.Ending(of.Stopped),
 		Command: of.Command, Seed: of.Seed, Scale: of.Scale, Rounds: of.Rounds, Trials: len(of.Trials), Machine: of.Machine, Asked: of.Asked, Study: of.Study, Compares: of.Compares,
 		LeftOut: of.LeftOut, Sure: report.HowSure(a, &said, o), Beware: bewareOf(said.Caveats), Caveats: said.Caveats, Warnings: a.Warnings, Metrics: metricsOf(a), Unsampled: of.Unsampled(),
 	}

@@ -68,6 +68,13 @@ const HarmMark = "!"
 // HarmMeans is the sentence that explains [HarmMark] in a table.
 const HarmMeans = HarmMark + " marks a driver with a known defect that can lose or falsify data and that nothing in that workload rules out."
 
+func harmMark(harmful bool) string {
+	if harmful {
+		return HarmMark
+	}
+	return ""
+}
+
 // harmOnPicture is the sentence that explains [HarmMark] in a picture.
 const harmOnPicture = HarmMark + " marks drivers with a known defect that can lose or falsify data in the workloads shown."
 

@@ -197,8 +197,8 @@ func ranking(t *stats.Table) Ranking {
 		ratio: func(i, j int) stats.Summary { return t.Ratio(stats.Pair{First: i, Second: j}) }}
 	measured := len(t.Measured())
 	for i, c := range t.Cells {
-		row := Row{Name: cmp.Or(c.As, conditions.Label(c.Case)), Version: conditions.Version(c.Outcome), Case: c.Case.ID, Standing: c.Standing, risk: conditions.CellSeverity(c.Outcome, t.Phase)}
-		row.setLibrary(c.Outcome)
+		row := newRow(c.Outcome, c.Standing)
+		row.risk = conditions.CellSeverity(c.Outcome, t.Phase)
 		if i < measured {
 			row.Median, row.TooShort = &c.Summary, c.TooShort()
 			row.PerOp = conditions.TimeUnit(t, c) == "s/op"
@@ -225,8 +225,7 @@ func overallRanking(a *stats.Analysis) *Ranking {
 	}
 	outcomes := conditions.OutcomesByCase(a)
 	for _, d := range o.Drivers {
-		row := Row{Name: conditions.Label(d.Case), Version: conditions.Version(outcomes[d.Case.ID]), Case: d.Case.ID, Standing: d.Standing}
-		row.setLibrary(outcomes[d.Case.ID])
+		row := newRow(outcomes[d.Case.ID], d.Standing)
 		if d.Ratio.N > 0 {
 			row.Ratio = &d.Ratio
 		}
@@ -249,11 +248,12 @@ func overallRanking(a *stats.Analysis) *Ranking {
 	return r
 }
 
-func (row *Row) setLibrary(o *stats.Outcome) {
-	row.driver, row.info = o.Case.Driver, o.Case.Info
+func newRow(o *stats.Outcome, s stats.Standing) Row {
+	row := Row{Name: cmp.Or(o.As, conditions.Label(o.Case)), Version: conditions.Version(o), Case: o.Case.ID, Standing: s, driver: o.Case.Driver, info: o.Case.Info}
 	if p := o.Proof(); p != nil {
 		row.sqlite = p.SQLiteVersion
 	}
+	return row
 }
 
 // markHarmful sets the field "harm" of each row: it is true if the map "harmful" contains the

@@ -19,7 +19,7 @@ import (
 func Build(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
 	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
-	if l := said.alternatives(); l != nil {
+	if l := said.Alternatives(); l != nil {
 		d = append(d, l)
 	}
 	sure := document.List{{Label: "how sure", Text: HowSure(a, &said, o)}}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -177,7 +176,7 @@ func seemTo(a *stats.Analysis) (words string) {
 func unranked(a *stats.Analysis) (list []string) {
 	eachRow(a, func(n stats.TableName, c *stats.Cell) {
 		if failed, operations := c.Failures(); c.UnlikeFailures() {
-			list = append(list, fmt.Sprintf("%s %s (%s ok)", n, cmp.Or(c.As, conditions.Label(c.Case)), document.PercentOK(failed, operations)))
+			list = append(list, fmt.Sprintf("%s %s (%s ok)", n, nameOf(c), document.PercentOK(failed, operations)))
 		}
 	})
 	return list

@@ -59,17 +59,11 @@ func (s *Answers) choices(a *stats.Analysis) (list []Choice) {
 	return list
 }
 
-// alternatives lists the driver to use for each need that the recommended driver does not meet,
+// Alternatives lists the driver to use for each need that the recommended driver does not meet,
 // such as to work without cgo, and the reason not to use the fastest driver.
-func (s *Answers) alternatives() document.List {
+func (s *Answers) Alternatives() document.List {
 	if s.Recommended == nil {
 		return nil
 	}
 	return s.Recommended.Alternatives()
-}
-
-// Alternatives returns pairs of texts: a need that the recommended driver does not meet, and the
-// driver to use for it. If the fastest driver is not recommended, the last pair says why.
-func (s *Answers) Alternatives() [][2]string {
-	return document.Map(s.alternatives(), func(i document.Item) [2]string { return [2]string{i.Label, i.Text} })
 }

@@ -137,9 +137,7 @@ func (g *cellGrid) addStandings() {
 		if i < len(g.own) && g.own[i] {
 			names[i] += ownCost
 		}
-		if g.harmful[g.cells[i].Case.Driver] != nil {
-			names[i] += HarmMark
-		}
+		names[i] += harmMark(g.harmful[g.cells[i].Case.Driver] != nil)
 	}
 	g.Add(document.Column{Title: rowsAre(g.cells)}, names)
 	g.AddKnown(document.Column{Title: "tied with"}, tied)
@@ -336,10 +334,20 @@ func latencyFrom(cells []*stats.Cell) string {
 	return "each operation from its start (closed loop: an operation waits for the one before)"
 }
 
-// latencyFigure is a figure that is shown for a latency, such as its 99th percentile.
+// latencyFigure is a figure that is shown for a latency: a percentile, or the maximum, which is
+// percentile 100.
 type latencyFigure struct {
-	title string
-	of    func(*latency.Summary) int64
+	percent float64
+	of      func(*latency.Summary) int64
+}
+
+var latencyFigures = []latencyFigure{
+	{50, func(l *latency.Summary) int64 { return l.P50NS }},
+	{90, func(l *latency.Summary) int64 { return l.P90NS }},
+	{99, func(l *latency.Summary) int64 { return l.P99NS }},
+	{99.9, func(l *latency.Summary) int64 { return l.P999NS }},
+	{99.99, func(l *latency.Summary) int64 { return l.P9999NS }},
+	{100, func(l *latency.Summary) int64 { return l.MaxNS }},
 }
 
 // latencyRow is the latency of one operation of a cell, over all of its trials.
@@ -373,7 +381,7 @@ func latencyRowOf(c *stats.Cell, operation string, figures []latencyFigure) (r l
 		return r, false
 	}
 	for i, v := range values {
-		if figures[i].title == "max" {
+		if figures[i].percent == 100 {
 			r.figures = append(r.figures, slices.Max(v))
 			r.sure = append(r.sure, "of "+document.Counted(int64(len(v)), "sample"))
 		} else {
@@ -411,16 +419,11 @@ func latencyRows(cells []*stats.Cell, figures []latencyFigure) []latencyRow {
 }
 
 func latencies(cells []*stats.Cell) document.Grid {
-	figures := []latencyFigure{
-		{"p50", func(l *latency.Summary) int64 { return l.P50NS }},
-		{"p99", func(l *latency.Summary) int64 { return l.P99NS }},
-		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
-	}
+	shown := []float64{50, 99, 100}
 	if cells[0].Samples[0].Load != nil { // an http phase has one operation, so there is room for more columns
-		figures = slices.Insert(figures, 2,
-			latencyFigure{"p99.9", func(l *latency.Summary) int64 { return l.P999NS }},
-			latencyFigure{"p99.99", func(l *latency.Summary) int64 { return l.P9999NS }})
+		shown = []float64{50, 99, 99.9, 99.99, 100}
 	}
+	figures := slices.DeleteFunc(slices.Clone(latencyFigures), func(f latencyFigure) bool { return !slices.Contains(shown, f.percent) })
 	rows := latencyRows(cells, figures)
 	failed := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.failed > 0 })
 	early := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.early > 0 })
@@ -440,7 +443,11 @@ func latencies(cells []*stats.Cell) document.Grid {
 	g := document.GridOf(rows, columns...)
 	for i, f := range figures {
 		words, unit := document.LatencyWords(document.Map(rows, func(r latencyRow) float64 { return r.figures[i] }))
-		g.Add(document.Column{Title: f.title + " " + unit, Right: true}, words)
+		title := fmt.Sprintf("p%g", f.percent)
+		if f.percent == 100 {
+			title = "max"
+		}
+		g.Add(document.Column{Title: title + " " + unit, Right: true}, words)
 	}
 	return g
 }

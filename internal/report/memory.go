@@ -78,12 +78,7 @@ func LeastMemory(a *stats.Analysis) string {
 // do not clearly need more than the first: their interval is not above the interval of the first,
 // or their memory is shown as the same number.
 func leastOf(list []tradeoff) string {
-	name := func(t tradeoff) string {
-		if t.harmful != nil {
-			return t.name + HarmMark
-		}
-		return t.name
-	}
+	name := func(t tradeoff) string { return t.name + harmMark(t.harmful != nil) }
 	least := document.BytesOf(list[0].memory.Median)
 	var tied []string
 	for _, t := range list[1:] {

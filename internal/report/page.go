@@ -174,7 +174,7 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 		d = append(d, document.Paragraph{Text: rest})
 	}
 	sure := document.Item{Label: "how sure", Text: HowSure(a, said, o)}
-	l := append(said.alternatives(), sure)
+	l := append(said.Alternatives(), sure)
 	if o.Study == nil {
 		risks, _ := conditions.RunRisks(a)
 		for _, it := range risks {

@@ -17,7 +17,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -90,16 +89,14 @@ func (s scope) shownDrivers() (shown map[string]bool, whole bool) {
 // PNGScale is the width of a PNG in pixels, divided by the width for which its picture is drawn.
 const PNGScale = 2
 
-// pictureFormats has the formats in which a picture of a given width can be written.
-var pictureFormats = document.FormatsOf[document.Picture, int]{What: "picture", List: []document.Format[document.Picture, int]{
+// PictureFormats has the formats in which a single picture can be written. The option is the width of
+// the picture in pixels; 0 means the picture's default width.
+var PictureFormats = document.FormatsOf[document.Picture, int]{What: "picture", List: []document.Format[document.Picture, int]{
 	{Name: "svg", To: func(w io.Writer, p document.Picture, width int) error { return chart.WriteSVG(w, p.File(width)) }},
 	{Name: "png", To: func(w io.Writer, p document.Picture, width int) error {
 		return chart.WritePNG(w, p.File(width), PNGScale)
 	}},
 }}
-
-// PictureFormats lists the names of the formats in which a single picture can be written.
-func PictureFormats() []string { return pictureFormats.Names() }
 
 // PictureNamed returns the picture with the given name, and the names of the run's other pictures. The
 // name "" means the first picture, which is an overview. If there is no such picture, the error
@@ -115,12 +112,6 @@ func PictureNamed(a *stats.Analysis, name string, o Options) (p document.Picture
 		return p, nil, fmt.Errorf("unknown picture: %s", cmp.Or(driver.DidYouMean(name, names), "the run has\n  "+strings.Join(names, "\n  ")))
 	}
 	return all[at], slices.Delete(names, at, at+1), nil
-}
-
-// WritePicture writes a picture in one of [PictureFormats], width pixels wide; 0 means the picture's
-// default width.
-func WritePicture(w io.Writer, format string, p document.Picture, width int) error {
-	return pictureFormats.Write(w, format, p, width)
 }
 
 // tablePicture returns the name of a table's picture. The name needs no quotes in a shell.
@@ -296,16 +287,8 @@ func (s scope) heatCell(c *stats.Cell, phase, name string) chart.Cell {
 }
 
 func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell) (list []document.PictureBlock) {
-	figures := []latencyFigure{
-		{"50", func(l *latency.Summary) int64 { return l.P50NS }},
-		{"90", func(l *latency.Summary) int64 { return l.P90NS }},
-		{"99", func(l *latency.Summary) int64 { return l.P99NS }},
-		{"99.9", func(l *latency.Summary) int64 { return l.P999NS }},
-		{"99.99", func(l *latency.Summary) int64 { return l.P9999NS }},
-		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
-	}
 	var operations conditions.Groups[string, latencyRow]
-	for _, r := range latencyRows(cells, figures) {
+	for _, r := range latencyRows(cells, latencyFigures) {
 		operations.Add(r.operation, r)
 	}
 	axis := chart.Axis{Label: "latency, less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}
@@ -317,11 +300,11 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell) (list []d
 		for i, r := range operations.Of[op] {
 			d := chart.Distribution{Name: harm.name(conditions.Name(r.cell.Outcome), r.cell.Case.Driver), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
-			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
+			for i, f := range latencyFigures {
 				// If less than one operation is beyond the percentile, the percentile is just the
 				// maximum.
-				if percent == 100 || each*(100-percent)/100 >= 1 {
-					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i], Tip: r.sure[i]})
+				if f.percent == 100 || each*(100-f.percent)/100 >= 1 {
+					d.Points = append(d.Points, chart.Percentile{Percentile: f.percent, Value: r.figures[i], Tip: r.sure[i]})
 				}
 			}
 			series, curve = append(series, d), curve || len(d.Points) >= chart.CurvePoints

@@ -95,14 +95,14 @@ func TestProfilePictures(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := report.WritePicture(&b, "svg", p, 0); err != nil || strings.Contains(b.String(), "<script") {
+		if err := report.PictureFormats.Write(&b, "svg", p, 0); err != nil || strings.Contains(b.String(), "<script") {
 			t.Errorf("%s: %v\n%s", name, err, b.String())
 		}
 		if strings.HasPrefix(name, "flame") && (!strings.Contains(b.String(), "sqlite3_step") || !strings.Contains(b.String(), "in query of real, 300 samples")) {
 			t.Errorf("%s:\n%s", name, b.String())
 		}
 		b.Reset()
-		if err := report.WritePicture(&b, "png", p, 0); err != nil {
+		if err := report.PictureFormats.Write(&b, "png", p, 0); err != nil {
 			t.Error(err)
 		}
 		if _, err := png.Decode(&b); err != nil {

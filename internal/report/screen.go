@@ -46,7 +46,7 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	}
 	empty := document.Section{Rank: rank, Forms: []document.Form{{Body: document.Document{document.Space{}}}, {}}}
 	d := document.Document{document.Section{Rank: rankShorter, Forms: []document.Form{{Body: head(0)}, {Body: head(max(3, opts.Lines/4))}, {Body: head(3), Rank: rankFirst - rankShorter}}}}
-	l := said.alternatives()
+	l := said.Alternatives()
 	for i := range l {
 		l[i].Kept = l[i].Alarm || i == 0 // the first item says which driver to take without a C compiler
 	}
@@ -290,14 +290,11 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 		if row.Name != r.Base {
 			spread = document.Ends(*row.Ratio)
 		}
-		names, tied = append(names, fmt.Sprintf("%2s %s", rank, name)), append(tied, tie)
+		names, tied = append(names, fmt.Sprintf("%2s %s%s", rank, name, harmMark(row.harm))), append(tied, tie)
 		figures, spreads = append(figures, document.Times(row.Ratio.Median)), append(spreads, spread)
 		leads := first || slices.Contains(r.Tied, row.Name)
 		if s.take != nil {
 			leads = slices.Contains(s.take, row.driver)
-		}
-		if row.harm {
-			names[len(names)-1] += HarmMark
 		}
 		g.Leaders = append(g.Leaders, leads)
 	}
@@ -408,10 +405,7 @@ func (r *Ranking) inShort(names bool) []string {
 	}
 	marked := func(name string) string {
 		at := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Name == name })
-		if at >= 0 && r.Rows[at].harm {
-			name += HarmMark
-		}
-		return name
+		return name + harmMark(at >= 0 && r.Rows[at].harm)
 	}
 	sound := ""
 	if r.bestIsHarmful() {
@@ -449,13 +443,7 @@ func (r *Ranking) sound() string {
 }
 
 // marked returns the name of the best row with its marks: [ownCost], [HarmMark], both or none.
-func (r *Ranking) marked() string {
-	name := r.Best.Name + r.mark()
-	if r.bestIsHarmful() {
-		name += HarmMark
-	}
-	return name
-}
+func (r *Ranking) marked() string { return r.Best.Name + r.mark() + harmMark(r.bestIsHarmful()) }
 
 // mark returns [ownCost] if the lead of the best row could be due to sqlite3perf's own overhead.
 // Otherwise it returns "".

@@ -94,11 +94,7 @@ func (r *Ranking) tiedOnScreen(i int, rows []int) string {
 		if slices.Contains(rows, j) {
 			shown = append(shown, j)
 		} else {
-			name := r.Rows[j].Name
-			if r.Rows[j].harm {
-				name += HarmMark
-			}
-			words = append(words, name)
+			words = append(words, r.Rows[j].Name+harmMark(r.Rows[j].harm))
 		}
 	}
 	if ranks := ranksTied(func(j int) int { return r.Rows[j].Rank }, shown); ranks != "" {

@@ -39,34 +39,32 @@ const manyFailed = 0.01
 // there are no such rows.
 func failuresAnswer(a *stats.Analysis) string {
 	type row struct {
-		name     string
-		share    float64
-		unranked bool
+		name  string
+		share float64
 	}
-	var rows []row
+	var some, out []row
 	eachRow(a, func(n stats.TableName, c *stats.Cell) {
 		failed, operations := c.Failures()
 		share := float64(failed) / float64(max(operations, 1))
-		if failed > 0 && (c.UnlikeFailures() || share >= manyFailed) {
-			rows = append(rows, row{fmt.Sprintf("%s %s (%s)", n, cmp.Or(c.As, conditions.Label(c.Case)), document.Percent(share)), share, c.UnlikeFailures()})
+		x := row{fmt.Sprintf("%s %s (%s)", n, nameOf(c), document.Percent(share)), share}
+		switch {
+		case failed == 0:
+		case c.UnlikeFailures():
+			out = append(out, x)
+		case share >= manyFailed:
+			some = append(some, x)
 		}
 	})
-	slices.SortStableFunc(rows, func(x, y row) int { return cmp.Compare(y.share, x.share) })
-	var some, out []string
-	for _, x := range rows {
-		if x.unranked {
-			out = append(out, x.name)
-		} else {
-			some = append(some, x.name)
-		}
+	named := func(rows []row) string {
+		slices.SortStableFunc(rows, func(x, y row) int { return cmp.Compare(y.share, x.share) })
+		return document.SomeOf(document.Map(rows, func(x row) string { return x.name }), 3)
 	}
-	const most = 3
 	var sentences []string
 	if some != nil {
-		sentences = append(sentences, "Operations failed: "+document.SomeOf(some, most)+".")
+		sentences = append(sentences, "Operations failed: "+named(some)+".")
 	}
 	if out != nil {
-		sentences = append(sentences, "Not ranked, because more operations failed than of others"+seemTo(a)+": "+document.SomeOf(out, most)+".")
+		sentences = append(sentences, "Not ranked, because more operations failed than of others"+seemTo(a)+": "+named(out)+".")
 	}
 	return strings.Join(sentences, " ")
 }

@@ -43,7 +43,7 @@ func WriteMeasured(w io.Writer, a *stats.Analysis, workload string, o document.O
 	const comment = "# "
 	d := document.Document{document.Heading{Level: 3, Text: fmt.Sprintf("What run %d measured with this workload", a.Run.ID)}}
 	if choice := AnswersOf(&only, Options{Options: o}); choice.Recommended != nil {
-		l := choice.alternatives()
+		l := choice.Alternatives()
 		if first := choice.first(); first != nil && choice.another(&only, first) != "" {
 			l = append(l, document.Item{Label: "how sure", Text: choice.another(&only, first)})
 		}

@@ -205,35 +205,33 @@ func (c *canvas) nothing(y float64) *canvas {
 	return c.foot(y+22, "nothing to draw")
 }
 
-// markers is the number of different markers. Series are distinguished by markers and dashes as
-// well as by color.
-const markers = 6
+// markers has the different markers, each with its corners. The sizes give all of them about the same
+// area. Series are distinguished by markers and dashes as well as by color.
+var markers = []struct {
+	size    float64
+	corners []point
+}{
+	{}, // a dot
+	{0.9, []point{{-1, -1}, {1, -1}, {1, 1}, {-1, 1}}}, // square
+	{1.2, []point{{0, -1}, {1, 0.8}, {-1, 0.8}}},       // triangle
+	{1.3, []point{{0, -1}, {1, 0}, {0, 1}, {-1, 0}}},   // diamond
+	{1.2, []point{{0, 1}, {1, -0.8}, {-1, -0.8}}},      // triangle that points down
+	{1, []point{{-0.45, -1.3}, {0.45, -1.3}, {0.45, -0.45}, {1.3, -0.45}, {1.3, 0.45}, {0.45, 0.45},
+		{0.45, 1.3}, {-0.45, 1.3}, {-0.45, 0.45}, {-1.3, 0.45}, {-1.3, -0.45}, {-0.45, -0.45}}}, // plus
+}
 
 var dashes = [][]float64{nil, {7, 3}, {2, 3}, {9, 3, 2, 3}, {4, 3}}
 
-// marker draws the marker of a series at x, y. All markers have about the same area.
+// marker draws the marker of a series at x, y.
 func (c *canvas) marker(l Look, x, y, r float64, p paint) {
-	var corners []point
-	switch (l.Mark - 1) % markers {
-	case 1: // square
-		r *= 0.9
-		corners = []point{{x - r, y - r}, {x + r, y - r}, {x + r, y + r}, {x - r, y + r}}
-	case 2: // triangle
-		r *= 1.2
-		corners = []point{{x, y - r}, {x + r, y + 0.8*r}, {x - r, y + 0.8*r}}
-	case 3: // diamond
-		r *= 1.3
-		corners = []point{{x, y - r}, {x + r, y}, {x, y + r}, {x - r, y}}
-	case 4: // triangle that points down
-		r *= 1.2
-		corners = []point{{x, y + r}, {x + r, y - 0.8*r}, {x - r, y - 0.8*r}}
-	case 5: // plus
-		a, b := r*1.3, r*0.45
-		corners = []point{{x - b, y - a}, {x + b, y - a}, {x + b, y - b}, {x + a, y - b}, {x + a, y + b}, {x + b, y + b},
-			{x + b, y + a}, {x - b, y + a}, {x - b, y + b}, {x - a, y + b}, {x - a, y - b}, {x - b, y - b}}
-	default:
+	m := markers[(l.Mark-1)%len(markers)]
+	if m.corners == nil {
 		c.line(stroke{paint: p, width: 2 * r, round: true}, point{x, y}, point{x, y})
 		return
+	}
+	var corners []point
+	for _, at := range m.corners {
+		corners = append(corners, point{x + r*m.size*at.x, y + r*m.size*at.y})
 	}
 	c.polygon(p, corners...)
 }

@@ -65,7 +65,7 @@ func TestLooks(t *testing.T) {
 	for i := range 2 * Colors {
 		for j := range i {
 			a, b := Look{}.or(i), Look{}.or(j)
-			if a.role() == b.role() && ((a.Mark-b.Mark)%markers == 0 || (a.Mark-b.Mark)%len(dashes) == 0) {
+			if a.role() == b.role() && ((a.Mark-b.Mark)%len(markers) == 0 || (a.Mark-b.Mark)%len(dashes) == 0) {
 				t.Errorf("series %d and %d have the same color, and marker or dashes", i, j)
 			}
 		}

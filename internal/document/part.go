@@ -77,11 +77,6 @@ func rendered(d Document, opts Options) (string, int) {
 func (d Document) fitted(room int, opts Options) (out Document, missing string) {
 	_, total := rendered(d, opts)
 	form := make([]int, len(d))
-	saved := func(s Section, form int) int { // number of lines that the section's next shorter form saves
-		_, before := rendered(s.Forms[form].Body, opts)
-		_, after := rendered(s.Forms[form+1].Body, opts)
-		return before - after
-	}
 	for total > room {
 		next, before := -1, [2]int{}
 		for i, b := range d {
@@ -98,8 +93,11 @@ func (d Document) fitted(room int, opts Options) (out Document, missing string) 
 		if next < 0 {
 			break
 		}
-		total -= saved(d[next].(Section), form[next])
+		forms := d[next].(Section).Forms
+		_, long := rendered(forms[form[next]].Body, opts)
 		form[next]++
+		_, short := rendered(forms[form[next]].Body, opts)
+		total -= long - short
 	}
 	var names []string
 	for i, b := range d {

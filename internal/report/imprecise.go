@@ -22,7 +22,7 @@ type imprecise struct {
 	ratios    bool           // true: the figures are ratios; false: they are medians
 	to        string         // what all ratios are relative to, such as " to plain C"; "" if their bases differ or the figures are medians
 	open      []stats.Figure // the imprecise figures: first those without an interval, then those with an interval, widest interval first
-	direction []string       // for each figure in open, what [directionOf] returns
+	direction []string       // for each figure in open, what [directionOf] returns; "" for a median
 }
 
 // clear counts the imprecise ratios that are nevertheless clearly greater or less than 1.
@@ -71,13 +71,7 @@ func impreciseOf(a *stats.Analysis) imprecise {
 	if len(bases) == 1 {
 		u.to = " to " + bases[0]
 	}
-	for i := range u.open {
-		f, difference := &u.open[i], ""
-		if f.Base != nil {
-			difference = directionOf(tables[f.TableName], f)
-		}
-		u.direction = append(u.direction, difference)
-	}
+	u.direction = document.Map(u.open, func(f stats.Figure) string { return directionOf(tables[f.TableName], &f) })
 	return u
 }
 
@@ -303,9 +297,10 @@ func interval(f *stats.Figure) string {
 }
 
 // directionOf says whether the row of a figure is slower or faster than the base of its ratio. If
-// the difference is not significant, it returns "not clear". It returns "" if t is nil.
+// the difference is not significant, it returns "not clear". It returns "" if t is nil or the
+// figure is a median.
 func directionOf(t *stats.Table, f *stats.Figure) string {
-	if t == nil {
+	if t == nil || f.Base == nil {
 		return ""
 	}
 	switch test, ok := t.Against(slices.Index(t.Cells, f.Cell), slices.Index(t.Cells, f.Base)); {

@@ -317,9 +317,10 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	if len(shown) == 0 {
 		return nil
 	}
+	d := document.Document{document.Heading{Level: level, Text: t.Phase + ": " + subject(measured)}, document.Paragraph{Text: tableAnswer(p.a, t)}}
 	table := figures(p.a, t, measured)
 	if p.onlyTables() {
-		return document.Document{document.Heading{Level: level, Text: t.Phase + ": " + subject(measured)}, document.Paragraph{Text: tableAnswer(p.a, t)}, table, phaseNotes(t, measured, p.hints)}
+		return append(d, table, phaseNotes(t, measured, p.hints))
 	}
 	for _, c := range measured {
 		table.Links = append(table.Links, conditions.CaseLink(c.Case))
@@ -348,7 +349,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 		add("memory", document.Blocks(p.memoryPictures(n, t)))
 	}
 	bars.Fold = document.And(words)
-	d := document.Document{document.Heading{Level: level, Text: t.Phase + ": " + subject(measured)}, document.Paragraph{Text: tableAnswer(p.a, t)}, bars, phaseNotes(t, measured, p.hints)}
+	d = append(d, bars, phaseNotes(t, measured, p.hints))
 	if p.cells <= mostOpen && level <= 3 {
 		d = append(d, errors...)
 	}

@@ -199,10 +199,7 @@ func ReadLater(outcomes []*stats.Outcome) document.Document {
 		return nil
 	}
 	names := stats.SettingNames(differ)
-	g := document.Grid{Columns: []document.Column{{Title: "refused"}, {Title: "read back"}, {Title: "connection"}}}
-	for _, n := range names {
-		g.Columns = append(g.Columns, document.Column{Title: n})
-	}
+	g := document.Grid{Columns: document.Map(append([]string{"refused", "read back", "connection"}, names...), func(title string) document.Column { return document.Column{Title: title} })}
 	for _, o := range outcomes {
 		r := refusedFor(o)
 		if r == nil {

@@ -291,11 +291,7 @@ func UnsetInRun(a *stats.Analysis) (count int, text string) {
 
 // unsetBy says that workloads leave settings unset.
 func unsetBy(workloads []string, settings string) string {
-	verb := "don't set"
-	if len(workloads) == 1 {
-		verb = "doesn't set"
-	}
-	return document.AndOthers(workloads) + " " + verb + " " + settings
+	return document.AndOthers(workloads) + " " + document.Verb(len(workloads), "doesn't set", "don't set") + " " + settings
 }
 
 // UnsetItem warns of a setting that workloads leave unset. The parameter "values" has the drivers'

@@ -146,9 +146,7 @@ func (d Document) Explained() Document {
 	for _, b := range d {
 		switch t := b.(type) {
 		case Grid:
-			for _, c := range t.Columns {
-				columns = append(columns, c.Title)
-			}
+			columns = append(columns, Map(t.Columns, func(c Column) string { return c.Title })...)
 		case Glossary:
 			b = t.paragraph(columns)
 		}

@@ -311,11 +311,7 @@ func (r *htmlRenderer) inline(c chart.Chart, id string) template.HTML {
 // ChartGrid returns the figures that a chart draws, as a table.
 func ChartGrid(c chart.Chart) Grid {
 	columns, rows := chart.Table(c)
-	g := Grid{Rows: rows}
-	for _, title := range columns {
-		g.Columns = append(g.Columns, Column{Title: title})
-	}
-	return g
+	return Grid{Columns: Map(columns, func(title string) Column { return Column{Title: title} }), Rows: rows}
 }
 
 func (r *htmlRenderer) grid(g *Grid) *gridView {

@@ -281,9 +281,7 @@ func (r *textRenderer) short(it Item, indent int) string {
 
 func (r *textRenderer) grid(g Grid) {
 	keep := r.fit(g)
-	for _, k := range keep {
-		r.shown = append(r.shown, g.Columns[k].Title)
-	}
+	r.shown = append(r.shown, Map(keep, func(k int) string { return g.Columns[k].Title })...)
 	g = r.wrapLast(g, keep)
 	for _, part := range r.parts(g, keep) {
 		r.table(r.narrowed(g, part), part)

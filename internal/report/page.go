@@ -322,9 +322,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	if p.onlyTables() {
 		return append(d, table, phaseNotes(t, measured, p.hints))
 	}
-	for _, c := range measured {
-		table.Links = append(table.Links, conditions.CaseLink(c.Case))
-	}
+	table.Links = document.Map(measured, func(c *stats.Cell) string { return conditions.CaseLink(c.Case) })
 	bars := p.TableBars(n, t)
 	bars.Behind = document.Document{table}
 	words := []string{"Figures"}

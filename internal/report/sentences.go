@@ -230,8 +230,5 @@ func studyAnswer(r *Study) string {
 }
 
 func verb(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return fmt.Sprintf("%d %s", n, document.Verb(n, one, many))
 }

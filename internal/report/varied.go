@@ -262,10 +262,7 @@ func (s scope) settingsMap(f *stats.Factorial, t *stats.Table) (p document.Pictu
 	if column < 0 {
 		return document.PictureBlock{}, false
 	}
-	h := &chart.Heat{Format: document.Times, Below: "faster", Above: "slower than the fastest"}
-	for _, v := range f.Factors[column].Values {
-		h.Columns = append(h.Columns, v.String())
-	}
+	h := &chart.Heat{Format: document.Times, Below: "faster", Above: "slower than the fastest", Columns: document.Map(f.Factors[column].Values, stats.Variation.String)}
 	varied := map[int][]stats.Variation{} // values of the factors, by id of the case
 	for g, o := range s.a.OutcomesByGroup() {
 		varied[o.Case.ID] = g.Varied

@@ -68,6 +68,7 @@ const HarmMark = "!"
 // HarmMeans is the sentence that explains [HarmMark] in a table.
 const HarmMeans = HarmMark + " marks a driver with a known defect that can lose or falsify data and that nothing in that workload rules out."
 
+// harmMark returns [HarmMark] if a driver has a known defect that can lose or falsify data.
 func harmMark(harmful bool) string {
 	if harmful {
 		return HarmMark

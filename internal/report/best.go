@@ -137,9 +137,9 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	return fmt.Sprintf("none is clearly faster than %s, which %s%s%s", named, loses.Of, r.tiedNames(tied, more), r.tooFew(best, tied))
 }
 
-// tooFew begins with ", but". It names the rows in "tied" that are probably slower than row i, and says how many rounds
+// tooFew names the rows in "tied" that are probably slower than row i, and says how many rounds
 // may be enough to be sure. A row is named if all rounds so far agree which of the two is faster.
-// tooFew returns "" if there are no such rows.
+// The text begins with ", but". tooFew returns "" if there are no such rows.
 func (r *Ranking) tooFew(i int, tied []int) string {
 	var rows []int
 	enough, now := 0, 0

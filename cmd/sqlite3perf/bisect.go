@@ -159,10 +159,7 @@ func (o *bisectOptions) answer(env *cli.Environment, driver string, found *bisec
 	if failure = cmp.Or(failure, err); failure != nil {
 		return failure
 	}
-	if !found.Certain() {
-		return cli.StatusError(cli.ExitIncomplete)
-	}
-	return nil
+	return cli.CompleteIf(found.Certain())
 }
 
 func checkPhase(phase string, cases []*lab.Case) error {

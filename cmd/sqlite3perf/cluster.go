@@ -153,10 +153,7 @@ func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOption
 	if stopped {
 		return cli.StatusError(cli.ExitInterrupted)
 	}
-	if slices.ContainsFunc(out.Trials, func(t cluster.ClusterTrial) bool { return t.Reason != "" || t.Lost() > 0 && !t.Queued() }) {
-		return cli.StatusError(cli.ExitIncomplete)
-	}
-	return nil
+	return cli.CompleteIf(!slices.ContainsFunc(out.Trials, func(t cluster.ClusterTrial) bool { return t.Reason != "" || t.Lost() > 0 && !t.Queued() }))
 }
 
 // clustersRun returns a run that has no samples. The store keeps it together with the parameter

@@ -331,10 +331,7 @@ func compareStored(ctx context.Context, env *cli.Environment, o *compareOptions,
 	if err != nil {
 		return err
 	}
-	if len(c.Cells) == 0 || c.Count(stats.Bad)+c.Count(stats.Differing) > 0 {
-		return cli.StatusError(cli.ExitIncomplete)
-	}
-	return nil
+	return cli.CompleteIf(len(c.Cells) > 0 && c.Count(stats.Bad)+c.Count(stats.Differing) == 0)
 }
 
 func (o *compareOptions) comparison(args []string, names [2]string, pair []string, sides []*stats.Analysis, margin float64) (*stats.Comparison, error) {

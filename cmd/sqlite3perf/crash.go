@@ -235,10 +235,7 @@ func exploreCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) 
 	if err := o.output.Answer(ctx, env, o.runOf(r, out, started), out, crash.Formats.Of(out)); err != nil {
 		return err
 	}
-	if !out.AsDocumented() {
-		return cli.StatusError(cli.ExitIncomplete)
-	}
-	return nil
+	return cli.CompleteIf(out.AsDocumented())
 }
 
 // memoryDirectory is the directory of Linux whose files are in memory.
@@ -442,8 +439,5 @@ func replayCrash(ctx context.Context, env *cli.Environment, o *crashOptions) err
 	if err := document.RenderText(env.Stdout, d, document.Options{Width: env.StdoutWidth}); err != nil {
 		return err
 	}
-	if !kept {
-		return cli.StatusError(cli.ExitIncomplete)
-	}
-	return nil
+	return cli.CompleteIf(kept)
 }

@@ -121,10 +121,7 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 	if err := o.output.PrintStored(env, run, diffWriter(&o.output, d)); err != nil {
 		return err
 	}
-	if d.Differ() || !d.Answered() {
-		return cli.StatusError(cli.ExitIncomplete)
-	}
-	return nil
+	return cli.CompleteIf(!d.Differ() && d.Answered())
 }
 
 // runOf returns a run that has no samples. The store can keep it together with the parameter "d".

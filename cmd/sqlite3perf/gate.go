@@ -166,10 +166,8 @@ func gateStatus(out *gate.Gated, failure error) error {
 		return failure
 	case out.Shut():
 		return cli.StatusError(cli.ExitRegression)
-	case !out.Complete():
-		return cli.StatusError(cli.ExitIncomplete)
 	}
-	return nil
+	return cli.CompleteIf(out.Complete())
 }
 
 // judged measures the candidate and judges it. If that fails, the field Why of the returned result has

@@ -44,7 +44,7 @@ const elsewhereHint = "or name another directory with --dir"
 // another machine.
 func newLocation(ctx context.Context, env *cli.Environment, o *runOptions, r *request, show *cli.Progress) (*location, error) {
 	if r.host != nil {
-		return remoteLocation(ctx, env, o, r, show)
+		return remoteLocation(ctx, o, r, show)
 	}
 	scratch, observer, err := cli.Observed(r.dir)
 	if err != nil {
@@ -68,7 +68,7 @@ func newLocation(ctx context.Context, env *cli.Environment, o *runOptions, r *re
 	}, nil
 }
 
-func remoteLocation(ctx context.Context, env *cli.Environment, o *runOptions, r *request, show *cli.Progress) (*location, error) {
+func remoteLocation(ctx context.Context, o *runOptions, r *request, show *cli.Progress) (*location, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -87,9 +87,8 @@ func remoteLocation(ctx context.Context, env *cli.Environment, o *runOptions, r 
 		err = notInUse(ctx, m, r.resumed, o.dir)
 	}
 	if err == nil {
-		if about, err = m.Open(ctx, host.Place{Dir: o.dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint}); err != nil {
-			err = cli.Incomplete(err)
-		}
+		about, err = m.Open(ctx, host.Place{Dir: o.dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint})
+		err = cli.Incomplete(err)
 	}
 	if err := o.hosts.other.Wait(ctx, err, m.Boot()); err != nil {
 		m.Close()

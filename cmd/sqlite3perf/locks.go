@@ -122,13 +122,10 @@ func measureLocks(ctx context.Context, env *cli.Environment, o *lockOptions) err
 	if err = cmp.Or(failure, err); err != nil {
 		return err
 	}
-	switch {
-	case a.Run.Stopped == result.StoppedInterrupted:
+	if a.Run.Stopped == result.StoppedInterrupted {
 		return cli.StatusError(cli.ExitInterrupted)
-	case !l.Complete():
-		return cli.StatusError(cli.ExitIncomplete)
 	}
-	return nil
+	return cli.CompleteIf(l.Complete())
 }
 
 func (o *lockOptions) inProcesses() error {

@@ -361,10 +361,8 @@ func (o *runOptions) checkMatrix(r *request) error {
 		r.matrix.Parameters[name] = []int64{o.events}
 	}
 	r.matrix.Computing = o.computing
-	if r.cases, err = r.matrix.Cases(); err != nil {
-		return cli.WrongUsage(o.blame(err))
-	}
-	return nil
+	r.cases, err = r.matrix.Cases()
+	return cli.WrongUsage(o.blame(err))
 }
 
 // blame adds the typed --param and --scale to an error about problems of a workload, because the workload

@@ -241,10 +241,8 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 		return err
 	case cli.Interrupted(stop):
 		return cli.StatusError(cli.ExitInterrupted)
-	case slices.ContainsFunc(answer.Drivers, func(d profile.ProfiledDriver) bool { return d.Status != result.OK }):
-		return cli.StatusError(cli.ExitIncomplete)
 	}
-	return nil
+	return cli.CompleteIf(!slices.ContainsFunc(answer.Drivers, func(d profile.ProfiledDriver) bool { return d.Status != result.OK }))
 }
 
 // moreSamples names flags that give a profile more samples.

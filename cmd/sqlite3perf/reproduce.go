@@ -113,10 +113,8 @@ func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request,
 		func() error { return o.checkStudyDrivers(ctx, s, r) },
 		func() (err error) {
 			r.matrix.Scale = o.scale
-			if r.cases, err = s.Cases(o.scale, o.asPublished, r.matrix.Drivers, r.matrix.Seed); err != nil {
-				return cli.WrongUsage(err)
-			}
-			return nil
+			r.cases, err = s.Cases(o.scale, o.asPublished, r.matrix.Drivers, r.matrix.Seed)
+			return cli.WrongUsage(err)
 		},
 		func() error { return o.checkPlaces(r) },
 		func() error { return o.checkHosts(r) },

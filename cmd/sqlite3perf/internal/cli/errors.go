@@ -23,8 +23,13 @@ type UsageError struct{ error }
 
 func (e UsageError) Unwrap() error { return e.error }
 
-// WrongUsage returns an error with the exit status of wrong usage.
-func WrongUsage(err error) error { return UsageError{err} }
+// WrongUsage returns an error with the exit status of wrong usage, or nil if err is nil.
+func WrongUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return UsageError{err}
+}
 
 func Usagef(format string, args ...any) error { return WrongUsage(fmt.Errorf(format, args...)) }
 
@@ -33,8 +38,22 @@ type IncompleteError struct{ error }
 
 func (e IncompleteError) Unwrap() error { return e.error }
 
-// Incomplete returns an error with the exit status of a command that measured nothing.
-func Incomplete(err error) error { return IncompleteError{err} }
+// Incomplete returns an error with the exit status of a command that measured nothing, or nil if err is nil.
+func Incomplete(err error) error {
+	if err == nil {
+		return nil
+	}
+	return IncompleteError{err}
+}
+
+// CompleteIf returns nil if an answer is complete and good, and otherwise the exit status of an incomplete
+// answer.
+func CompleteIf(complete bool) error {
+	if complete {
+		return nil
+	}
+	return StatusError(ExitIncomplete)
+}
 
 // StatusError is an exit status without a message, because all messages have been printed.
 type StatusError int

@@ -115,10 +115,7 @@ func (o *OutputOptions) chooseFormat() error {
 	}
 	extension := filepath.Ext(o.File)
 	if o.Asked == nil || Typed(o.Asked) || o.File == "" || extension == "" || extension == filepath.Base(o.File) {
-		if err := o.Known(o.Format); err != nil {
-			return WrongUsage(err)
-		}
-		return nil
+		return WrongUsage(o.Known(o.Format))
 	}
 	if format := FormatOf(o.File); format != "" && o.Known(format) == nil {
 		o.Format = format

@@ -63,7 +63,11 @@ func tellDSN(ctx context.Context, env *cli.Environment, o *dsnOptions, text stri
 	if err != nil {
 		return cli.WrongUsage(err)
 	}
-	shop, refs, err := o.check(ctx)
+	shop, err := o.workers.Workshop()
+	if err != nil {
+		return err
+	}
+	_, refs, err := o.chosenDrivers(ctx, shop, func(k build.Known) bool { return k.Opening != nil })
 	if err != nil {
 		return err
 	}
@@ -86,28 +90,6 @@ func tellDSN(ctx context.Context, env *cli.Environment, o *dsnOptions, text stri
 		return err
 	}
 	return o.output.PrintAnswer(env, dsn.Formats.Of(&dsn.DSN{Name: name, Told: told}), "")
-}
-
-func (o *dsnOptions) check(ctx context.Context) (shop cli.Workshop, refs []build.Ref, err error) {
-	if shop, err = o.workers.Workshop(); err != nil {
-		return shop, nil, err
-	}
-	names := o.drivers
-	if len(names) == 0 && o.flags.Changed("drivers") {
-		return shop, nil, cli.Usagef("--drivers names none: want such as mattn,modernc, or leave it out")
-	}
-	if len(names) == 0 {
-		for _, k := range shop.Known {
-			if !k.Optional && k.Opening != nil {
-				names = append(names, k.Name)
-			}
-		}
-	}
-	if names, err = build.JoinRefs(names, shop.Known); err != nil {
-		return shop, nil, cli.WrongUsage(err)
-	}
-	refs, err = shop.Refs(ctx, names...)
-	return shop, refs, err
 }
 
 // askAll asks the worker of each driver how the driver treats the data source name. The result

@@ -255,19 +255,8 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) (err error) {
 	if r.Workshop, err = o.workers.Workshop(); err != nil {
 		return err
 	}
-	names := o.drivers
-	if len(names) == 0 && o.flags.Changed("drivers") {
-		return cli.Usagef("--drivers names none: want such as mattn,modernc, or leave it out")
-	}
-	if len(names) == 0 {
-		names = r.UsualDrivers()
-	}
-	if o.flags.Lookup("drivers") != nil { // --drivers was split at every comma; JoinRefs rejoins names that contain commas
-		if names, err = build.JoinRefs(names, r.Known); err != nil {
-			return cli.WrongUsage(err)
-		}
-	}
-	r.matrix.Drivers, err = r.Refs(ctx, names...)
+	var names []string
+	names, r.matrix.Drivers, err = o.chosenDrivers(ctx, r.Workshop, func(build.Known) bool { return true })
 	seen := map[string]bool{}
 	for i, ref := range r.matrix.Drivers {
 		if seen[ref.Name] {
@@ -276,6 +265,29 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) (err error) {
 		seen[ref.Name] = true
 	}
 	return err
+}
+
+// chosenDrivers finds the drivers that the user named. If the user named none, it finds the drivers that are
+// not optional and for which the function "usual" returns true.
+func (o *runOptions) chosenDrivers(ctx context.Context, s cli.Workshop, usual func(build.Known) bool) (names []string, refs []build.Ref, err error) {
+	names = o.drivers
+	if len(names) == 0 && o.flags.Changed("drivers") {
+		return nil, nil, cli.Usagef("--drivers names none: want such as mattn,modernc, or leave it out")
+	}
+	if len(names) == 0 {
+		for _, k := range s.Known {
+			if !k.Optional && usual(k) {
+				names = append(names, k.Name)
+			}
+		}
+	}
+	if o.flags.Lookup("drivers") != nil { // --drivers was split at every comma; JoinRefs rejoins names that contain commas
+		if names, err = build.JoinRefs(names, s.Known); err != nil {
+			return nil, nil, cli.WrongUsage(err)
+		}
+	}
+	refs, err = s.Refs(ctx, names...)
+	return names, refs, err
 }
 
 func (o *runOptions) checkWorkloads(r *request) error {

@@ -137,16 +137,6 @@ func StorePath(given string) (string, error) {
 	return store.DefaultPath()
 }
 
-// UsualDrivers returns the names of the drivers that are not optional.
-func (s Workshop) UsualDrivers() (names []string) {
-	for _, k := range s.Known {
-		if !k.Optional {
-			names = append(names, k.Name)
-		}
-	}
-	return names
-}
-
 // formerNames maps former names of drivers to their present names. The program from which
 // sqlite3perf began used the names under which libraries register with database/sql.
 var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}

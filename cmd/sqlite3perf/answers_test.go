@@ -226,12 +226,12 @@ func TestBadAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerNotStored checks an answer that cannot be stored: KeepRun must only print a warning, and set
+// TestAnswerNotStored checks an answer that cannot be stored: Keep must only print a warning, and set
 // the ID of the run to 0.
 func TestAnswerNotStored(t *testing.T) {
 	env, _, messages := bufferedEnvironment()
 	run := clustersRun(someClusters(), time.Now(), false)
-	if cli.KeepRun(t.Context(), env, t.TempDir(), run, someClusters()); run.ID != 0 || !strings.HasPrefix(messages.String(), "the answer is not stored: store ") {
+	if cli.Keep(t.Context(), env, t.TempDir(), run, someClusters()); run.ID != 0 || !strings.HasPrefix(messages.String(), "the answer is not stored: store ") {
 		t.Errorf("run %d: %s", run.ID, messages)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -156,17 +157,12 @@ func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOption
 	return cli.CompleteIf(!slices.ContainsFunc(out.Trials, func(t cluster.ClusterTrial) bool { return t.Reason != "" || t.Lost() > 0 && !t.Queued() }))
 }
 
-// clustersRun returns a run that has no samples. The store keeps it together with the parameter
-// "out".
 func clustersRun(out *cluster.Clusters, started time.Time, stopped bool) *result.Run {
-	run := newRun(&request{}, out.Machine, started)
-	run.Schedule, run.Warnings = nil, out.Warnings
+	run := unsampledRun(&request{}, out.Machine, started, out.Warnings, document.Map(out.Trials, func(t cluster.ClusterTrial) result.Case {
+		return result.Case{Workload: result.QuestionCluster, Driver: t.Driver, Settings: t.Settings}
+	}))
 	if stopped {
 		run.Stopped = result.StoppedInterrupted
-	}
-	for i := range out.Trials {
-		t := &out.Trials[i]
-		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: result.QuestionCluster, Driver: t.Driver, Settings: t.Settings})
 	}
 	return run
 }

@@ -232,7 +232,10 @@ func exploreCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) 
 	if out == nil || len(out.Cells) == 0 || stopped {
 		return cmp.Or(err, error(cli.StatusError(cli.ExitIncomplete)))
 	}
-	if err := o.output.Answer(ctx, env, o.runOf(r, out, started), out, crash.Formats.Of(out)); err != nil {
+	cases := document.Map(out.Cells, func(c crash.Cell) result.Case {
+		return result.Case{Workload: out.Workload, Driver: c.Driver, Settings: c.Settings, Scale: o.scale}
+	})
+	if err := o.output.Answer(ctx, env, unsampledRun(r, out.Machine, started, out.Warnings, cases), out, crash.Formats.Of(out)); err != nil {
 		return err
 	}
 	return cli.CompleteIf(out.AsDocumented())
@@ -310,17 +313,6 @@ func (o *crashOptions) findJudges(ctx context.Context, r *request, x *crash.Expl
 		x.Judges = append(x.Judges, w)
 	}
 	return nil
-}
-
-// runOf returns a run that has no samples. The store keeps it together with the parameter "out".
-func (o *crashOptions) runOf(r *request, out *crash.Crashes, started time.Time) *result.Run {
-	run := newRun(r, out.Machine, started)
-	run.Schedule, run.Asked, run.Warnings, run.Cases = nil, nil, out.Warnings, nil
-	for i := range out.Cells {
-		c := &out.Cells[i]
-		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: out.Workload, Driver: c.Driver, Settings: c.Settings, Scale: o.scale})
-	}
-	return run
 }
 
 // bisectCrashes finds the release of a driver that changed which data survives a crash, or how much work

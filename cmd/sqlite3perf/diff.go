@@ -116,7 +116,7 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 	if why := diff.NotKept(work, d, openedFiles); why != "" {
 		fmt.Fprintf(env.Stderr, "the answer is not stored: %s\n", why)
 	} else {
-		cli.KeepRun(ctx, env, o.output.Store, run, d)
+		cli.Keep(ctx, env, o.output.Store, run, d)
 	}
 	if err := o.output.PrintStored(env, run, diffWriter(&o.output, d)); err != nil {
 		return err
@@ -126,8 +126,7 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 
 // runOf returns a run that has no samples. The store can keep it together with the parameter "d".
 func (o *diffOptions) runOf(r *request, work []diff.Questions, d *diff.Diffed, started time.Time) *result.Run {
-	run := newRun(r, cli.MachineHere(r.dir), started)
-	run.Seed, run.Schedule, run.Asked, run.Cases = d.Seed, nil, nil, nil
+	var cases []result.Case
 	for _, side := range d.Sides {
 		for i := range work {
 			w := &work[i]
@@ -135,10 +134,11 @@ func (o *diffOptions) runOf(r *request, work []diff.Questions, d *diff.Diffed, s
 			if w.Begin != nil {
 				c.WorkloadSHA256, c.Scale, c.Parameters = w.Begin.WorkloadSHA256, w.Begin.Scale, w.Begin.Parameters
 			}
-			c.ID = len(run.Cases) + 1
-			run.Cases = append(run.Cases, c)
+			cases = append(cases, c)
 		}
 	}
+	run := unsampledRun(r, cli.MachineHere(r.dir), started, nil, cases)
+	run.Seed = d.Seed
 	return run
 }
 

@@ -381,7 +381,7 @@ func TestAnswerPages(t *testing.T) {
 	path := filepath.Join(place.dir, "results.db")
 	env, _, messages := bufferedEnvironment()
 	run := clustersRun(someClusters(), time.Now(), false)
-	if cli.KeepRun(t.Context(), env, path, run, someClusters()); run.ID != 1 {
+	if cli.Keep(t.Context(), env, path, run, someClusters()); run.ID != 1 {
 		t.Fatalf("run %d: %s", run.ID, messages)
 	}
 	s := place.serve("--store", "results.db")

@@ -182,7 +182,7 @@ func (o *gateOptions) judged(ctx context.Context, env *cli.Environment) (*gate.G
 		out.Why = fmt.Sprintf("%v%s", failure, hint(failure))
 	}
 	if n := len(out.Runs); n > 0 {
-		cli.KeepAnswer(ctx, env, o.output.Store, out.Runs[n-1].Run.ID, out)
+		cli.Keep(ctx, env, o.output.Store, out.Runs[n-1].Run, out)
 	}
 	return out, failure
 }

@@ -267,6 +267,16 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	return run
 }
 
+// unsampledRun returns a run that has no samples. The store keeps it together with an answer.
+func unsampledRun(r *request, m result.Machine, started time.Time, warnings []result.Warning, cases []result.Case) *result.Run {
+	run := newRun(r, m, started)
+	run.Schedule, run.Asked, run.Warnings, run.Cases = nil, nil, warnings, cases
+	for i := range cases {
+		cases[i].ID = i + 1
+	}
+	return run
+}
+
 // outcome returns the exit status of a run as an error. It is the status of an interruption if the run
 // was interrupted, and the status of a regression if a workload's expectation is not met. It is the
 // status of an incomplete run if an expectation is undecided, or if a driver has no figures for a

@@ -44,14 +44,9 @@ type keeper interface {
 	Keep() (*result.Answer, error)
 }
 
-// Answer stores an answer with the run that it is about, and prints the answer. If run.ID is 0, the run
-// has no samples and is not stored yet, so Answer stores it too.
+// Answer stores an answer as [Keep] does, and prints the answer.
 func (o *OutputOptions) Answer(ctx context.Context, env *Environment, run *result.Run, answer keeper, write AnswerWriter) error {
-	if run.ID == 0 {
-		KeepRun(ctx, env, o.Store, run, answer)
-	} else {
-		KeepAnswer(ctx, env, o.Store, run.ID, answer)
-	}
+	Keep(ctx, env, o.Store, run, answer)
 	return o.PrintStored(env, run, write)
 }
 
@@ -61,44 +56,41 @@ func (o *OutputOptions) PrintStored(env *Environment, run *result.Run, write Ans
 	return o.PrintAnswer(env, write, ShowAgain(run.ID))
 }
 
-// KeepAnswer stores the answer with a run. If that fails, it prints a warning and returns no error, so
-// that the caller still prints the answer.
-func KeepAnswer(ctx context.Context, env *Environment, storeFile string, run int64, answer keeper) {
-	_ = env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error { return st.SetAnswer(ctx, run, a) })
-}
-
-// KeepRun stores a run that has an answer instead of samples, and sets the run's ID. If that fails, it prints
-// the reason, and the ID is 0.
-func KeepRun(ctx context.Context, env *Environment, storeFile string, run *result.Run, answer keeper) {
-	run.Ended, run.Stopped = env.Now().UTC(), cmp.Or(run.Stopped, result.StoppedRounds)
-	err := env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error {
-		run.Answer = a
-		return st.Begin(ctx, run)
-	})
-	if err != nil {
-		run.ID = 0
+// Keep stores an answer with the run that it is about. If run.ID is 0, the run has an answer instead of
+// samples and is not stored yet, so Keep stores it too, and sets its ID. If that fails, Keep prints the reason
+// and returns no error, so that the caller still prints the answer. The ID of a run that is not stored is 0.
+func Keep(ctx context.Context, env *Environment, storeFile string, run *result.Run, answer keeper) {
+	begun := run.ID != 0
+	if !begun {
+		run.Ended, run.Stopped = env.Now().UTC(), cmp.Or(run.Stopped, result.StoppedRounds)
 	}
-}
-
-// keep opens a store and calls the function "put" to store the answer in it. If that fails, keep
-// prints the reason.
-func (env *Environment) keep(ctx context.Context, storeFile string, answer keeper, put func(*store.Store, *result.Answer) error) error {
-	a, err := answer.Keep()
-	var st *store.Store
-	if err == nil {
-		var path string
-		if path, err = StorePath(storeFile); err == nil {
-			st, err = store.Open(ctx, path)
+	if err := keep(ctx, storeFile, run, answer); err != nil {
+		fmt.Fprintf(env.Stderr, "the answer is not stored: %v\n", err)
+		if !begun {
+			run.ID = 0
 		}
 	}
-	if err == nil {
-		defer st.Close()
-		err = put(st, a)
-	}
+}
+
+func keep(ctx context.Context, storeFile string, run *result.Run, answer keeper) error {
+	a, err := answer.Keep()
 	if err != nil {
-		fmt.Fprintf(env.Stderr, "the answer is not stored: %v\n", err)
+		return err
 	}
-	return err
+	path, err := StorePath(storeFile)
+	if err != nil {
+		return err
+	}
+	st, err := store.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if run.ID != 0 {
+		return st.SetAnswer(ctx, run.ID, a)
+	}
+	run.Answer = a
+	return st.Begin(ctx, run)
 }
 
 // ReadStore opens a store for reading only. The parameter "file" is the store that the user named. If

@@ -13,9 +13,7 @@ import (
 )
 
 func reportCommand(env *cli.Environment) *cobra.Command {
-	var storeFile string
-	var figures bool
-	o := &cli.OutputOptions{Format: pageFormat}
+	o := &showOptions{OutputOptions: cli.OutputOptions{Format: pageFormat}}
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write a stored run as a page with pictures, as show -o x.html does",
@@ -39,7 +37,7 @@ other formats.`,
 					return err
 				}
 			}
-			run, err := storedOrReport(cmd.Context(), env, storeFile, args[0])
+			run, err := storedOrReport(cmd.Context(), env, o.Store, args[0])
 			if err != nil {
 				return err
 			}
@@ -55,25 +53,15 @@ other formats.`,
 					return err
 				}
 			}
-			o.Store = storeFile
-			q, err := asksFor(o, run, figures)
-			if err != nil {
-				return err
-			}
-			if a := stats.Analyze(run, lab.Floor); q != nil {
-				err = q.show(cmd.Context(), env, o, a)
-			} else {
-				err = write(env, o, a)
-			}
-			if err != nil {
+			if err := o.showRun(cmd.Context(), env, run, stats.Analyze(run, lab.Floor)); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(env.Stdout, o.File)
 			return err
 		},
 	}
-	cli.AddStoreFlag(cmd.Flags(), &storeFile)
-	addFiguresFlag(cmd.Flags(), &figures)
+	cli.AddStoreFlag(cmd.Flags(), &o.Store)
+	addFiguresFlag(cmd.Flags(), &o.figures)
 	cmd.Flags().StringVarP(&o.File, "output", "o", "", "`file` for the page (default: run-N.html)")
 	return cmd
 }

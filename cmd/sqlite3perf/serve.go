@@ -29,11 +29,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
-	"github.com/sqlite3perf/sqlite3perf/internal/study"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
@@ -162,9 +160,7 @@ func (o *serveOptions) explored(path string, launcher *explorer.Launcher) explor
 		}
 		return process.Users(m.Directory, cli.RunDirectory), true
 	}
-	return explorer.Options{Store: path, Users: users, Floor: lab.Floor, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
-		return report.Options{Study: study.Evaluate(a, "--scale full")}
-	}, Answer: func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, opts document.Options) error {
+	return explorer.Options{Store: path, Users: users, Floor: lab.Floor, Launcher: launcher, Describe: described, Answer: func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, opts document.Options) error {
 		q := stored[a.Run.Answer.Question]
 		_, write, err := q.read(&cli.OutputOptions{Store: o.store}, a, cli.Analyzed(ctx, o.store))
 		if err != nil {

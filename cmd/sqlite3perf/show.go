@@ -165,7 +165,7 @@ func showMachines(ctx context.Context, env *cli.Environment, o *cli.OutputOption
 }
 
 func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis, name string) error {
-	p, others, err := report.PictureNamed(a, name, report.Options{Study: study.Evaluate(a, "--scale full")})
+	p, others, err := report.PictureNamed(a, name, described(a))
 	switch {
 	case err != nil && name == "":
 		return cli.Usagef("--format %s: %w", o.Format, err)
@@ -287,10 +287,16 @@ func write(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis) error 
 	}, o.Again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
 }
 
+// described returns the options of a report that all formats need: the evaluated study.
+func described(a *stats.Analysis) report.Options {
+	return report.Options{Study: study.Evaluate(a, "--scale full")}
+}
+
 // ofRun returns options for the report of a run: the parameter "options", the evaluated study, and
 // hints for this run.
 func ofRun(o *cli.OutputOptions, env *cli.Environment, a *stats.Analysis, options document.Options) report.Options {
-	opts := report.Options{Options: options, Study: study.Evaluate(a, "--scale full")}
+	opts := described(a)
+	opts.Options = options
 	opts.Hints = document.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: cli.ScaleHint, Samples: moreSamples,
 		Compare: cli.InStore(o.Store, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)), Rest: []document.Hint{
 			{Shows: "all tables", Command: cli.InStore(o.Store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},

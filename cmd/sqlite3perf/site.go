@@ -14,10 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
-	"github.com/sqlite3perf/sqlite3perf/internal/study"
 	"github.com/sqlite3perf/sqlite3perf/internal/website"
 )
 
@@ -60,9 +58,7 @@ func writeSite(ctx context.Context, env *cli.Environment, storeFile, dir string)
 		return err
 	}
 	written, err := website.Write(ctx, st, dir, website.Options{Floor: lab.Floor, Builder: builder,
-		Describe: func(a *stats.Analysis) report.Options {
-			return report.Options{Study: study.Evaluate(a, "--scale full")}
-		},
+		Describe: described,
 		Answer: func(ctx context.Context, w io.Writer, a *stats.Analysis, opts document.Options) (string, error) {
 			o := &cli.OutputOptions{Store: storeFile, Format: pageFormat}
 			q, err := asksFor(o, a.Run, false)

@@ -58,28 +58,25 @@ func merge(ctx context.Context, env *cli.Environment, o *mergeOptions, names []s
 	if err != nil {
 		return err
 	}
-	show := cli.NewProgress(env, o.quiet)
-	show.Told = env.Now() // a merge that takes less than the interval between lines prints no progress
-	defer show.Finish()
-	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.Stopping)
-	defer release()
-	ctx = cli.Until(ctx, stop)
-	out, failure := merging.Into(ctx, to, names, show.Merging)
+	var out *merging.Report
+	failure := env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) (err error) {
+		show.Told = env.Now() // a merge that takes less than the interval between lines prints no progress
+		out, err = merging.Into(ctx, to, names, show.Merging)
+		return err
+	})
 	if out == nil {
-		return cli.UnlessInterrupted(stop, failure)
+		return failure
 	}
-	show.Finish()
 	if o.format == "json" {
 		err = out.WriteJSON(env.RawOut)
 	} else {
 		err = out.WriteText(env.Stdout)
 	}
+	_, interrupted := errors.AsType[cli.StatusError](failure)
 	switch {
 	case err != nil:
 		return err
-	case cli.Interrupted(stop):
-		return cli.StatusError(cli.ExitInterrupted)
-	case failure != nil && !out.Made():
+	case interrupted || failure != nil && !out.Made():
 		return failure
 	case failure != nil:
 		return fmt.Errorf("%w; what is listed is in the store, and merging again adds the rest", failure)

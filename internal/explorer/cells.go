@@ -126,11 +126,7 @@ type Kind struct {
 func operationsOf(t *stats.Table) (names []string) {
 	for _, c := range t.Measured() {
 		for _, s := range c.Samples {
-			for _, l := range s.Latency {
-				if len(names) < mostKinds && !slices.Contains(names, l.Operation) {
-					names = append(names, l.Operation)
-				}
-			}
+			names = addKinds(names, s.Sample)
 		}
 	}
 	return names

@@ -345,12 +345,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			}
 			told = time.Now()
 		}
-		wait := lookEvery
-		if told.Add(tellEvery).After(time.Now().Add(wait)) {
-			wait = time.Until(told.Add(tellEvery))
-		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(max(lookEvery, time.Until(told.Add(tellEvery)))):
 		case <-r.Context().Done():
 			return
 		case <-own.end:

@@ -81,23 +81,27 @@ func tailOf(kind string) metric {
 // metricsOf returns the metrics that a run can show. If the run has several kinds of operations,
 // the list includes the 99th percentile of each kind.
 func metricsOf(a *stats.Analysis) []metric {
-	var kinds []metric
-	known := map[string]bool{}
+	var kinds []string
 	for _, t := range a.Run.Trials {
-		for _, s := range t.Samples {
-			for _, l := range s.Latency {
-				if !known[l.Operation] && len(kinds) < mostKinds {
-					known[l.Operation] = true
-					kinds = append(kinds, tailOf(l.Operation))
-				}
-			}
+		for i := range t.Samples {
+			kinds = addKinds(kinds, &t.Samples[i])
 		}
 	}
 	if len(kinds) < 2 {
 		return metrics
 	}
 	at := slices.IndexFunc(metrics, func(m metric) bool { return m.Name == tailLatency })
-	return slices.Insert(slices.Clone(metrics), at+1, kinds...)
+	return slices.Insert(slices.Clone(metrics), at+1, document.Map(kinds, tailOf)...)
+}
+
+// addKinds adds the kinds of a sample's operations to a list, unless the list has them or is full.
+func addKinds(kinds []string, s *result.Sample) []string {
+	for _, l := range s.Latency {
+		if len(kinds) < mostKinds && !slices.Contains(kinds, l.Operation) {
+			kinds = append(kinds, l.Operation)
+		}
+	}
+	return kinds
 }
 
 // mostKinds limits the kinds of operations among the metrics of a run.
@@ -108,11 +112,6 @@ func (q *query) metric() metric {
 		return tailOf(kind)
 	}
 	names := document.Map(metrics, func(m metric) string { return m.Name })
-	name := q.word("metric", names...)
-	for _, m := range metrics {
-		if m.Name == name {
-			return m
-		}
-	}
-	return metrics[0] // the query now has an error, so the metric is not used
+	i := slices.Index(names, q.word("metric", names...))
+	return metrics[max(i, 0)] // if the name is unknown, the query now has an error, so the metric is not used
 }

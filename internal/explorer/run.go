@@ -127,9 +127,7 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 			out.Answer, out.Choices, out.Sure, out.Beware, out.Caveats = fmt.Sprintf("This run has %s instead of samples.", out.Unsampled), nil, "", nil, nil
 		}
 	}
-	for _, w := range of.Workloads {
-		out.Workloads = append(out.Workloads, Workload{w.Name, w.SHA256})
-	}
+	out.Workloads = document.Map(of.Workloads, func(w result.Workload) Workload { return Workload{w.Name, w.SHA256} })
 	for g, o := range a.OutcomesByGroup() {
 		out.Cases = append(out.Cases, caseOf(a, g, o))
 		out.noteDefects(a, o)

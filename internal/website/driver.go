@@ -185,15 +185,8 @@ func (h *history) headline() string {
 
 // source says when and where the releases were measured.
 func (h *history) source() string {
-	first, newest := h.releases[0].first, h.releases[0].newest
-	for _, r := range h.releases {
-		if r.first.Started.Before(first.Started) {
-			first = r.first
-		}
-		if r.newest.Started.After(newest.Started) {
-			newest = r.newest
-		}
-	}
+	first := slices.MinFunc(h.releases, func(a, b release) int { return a.first.Started.Compare(b.first.Started) }).first
+	newest := slices.MaxFunc(h.releases, func(a, b release) int { return a.newest.Started.Compare(b.newest.Started) }).newest
 	return fmt.Sprintf("%s, measured from %s to %s. The newest: %s", document.Counted(len(h.releases), "release"), date(first.Started), date(newest.Started), newest.source())
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // The SQL statements of a program. Their parameters and columns are in the order of the fields of
-// [User], [Article] and [Comment].
+// [User] and [Post].
 const (
 	InsertUser    = `INSERT INTO "users"("id","created","email","active") VALUES (?,?,?,?)`
 	InsertArticle = `INSERT INTO "articles"("id","created","userId","text") VALUES (?,?,?,?)`
@@ -48,28 +48,20 @@ type User struct {
 	Active  bool
 }
 
-// Article is a row of the table "articles".
-type Article struct {
+// Post is a row of the table "articles" or "comments".
+type Post struct {
 	ID      int64
 	Created time.Time
-	UserID  int64
+	Parent  int64 // ID of the article's user, or of the comment's article
 	Text    string
-}
-
-// Comment is a row of the table "comments".
-type Comment struct {
-	ID        int64
-	Created   time.Time
-	ArticleID int64
-	Text      string
 }
 
 // Blog has the rows that a program inserts. Only the workload complex.yaml has articles and
 // comments.
 type Blog struct {
 	Users    []User
-	Articles []Article
-	Comments []Comment
+	Articles []Post
+	Comments []Post
 }
 
 // Program is a program written by hand. Its main function calls [worker.Main] with the result of
@@ -106,7 +98,7 @@ type BlogDatabase interface {
 
 	// All runs [SelectAll]. The clock runs from the execution of the prepared statement until
 	// its last row is decoded.
-	All(w *worker.Stopwatch, see func(*User, *Article, *Comment)) (rows int64, err error)
+	All(w *worker.Stopwatch, see func(user *User, article, comment *Post)) (rows int64, err error)
 }
 
 // KeyDatabase is a [Database] that also reads and updates single users by ID.

@@ -140,15 +140,15 @@ func hashUsers(h *plan.Hash) func(*User) {
 
 // hashAll returns a function that adds a row of [SelectAll] to the checksum h, or nil if h is
 // nil.
-func hashAll(h *plan.Hash, columns []driver.ColumnType) func(*User, *Article, *Comment) {
+func hashAll(h *plan.Hash, columns []driver.ColumnType) func(user *User, article, comment *Post) {
 	if h == nil {
 		return nil
 	}
-	return func(u *User, a *Article, c *Comment) {
+	return func(u *User, a, c *Post) {
 		h.Row(driver.Row{
 			{Int: u.ID}, {Time: u.Created}, {Text: u.Email}, {Bool: u.Active},
-			{Int: a.ID}, {Time: a.Created}, {Int: a.UserID}, {Text: a.Text},
-			{Int: c.ID}, {Time: c.Created}, {Int: c.ArticleID}, {Text: c.Text},
+			{Int: a.ID}, {Time: a.Created}, {Int: a.Parent}, {Text: a.Text},
+			{Int: c.ID}, {Time: c.Created}, {Int: c.Parent}, {Text: c.Text},
 		}, columns)
 	}
 }
@@ -206,9 +206,9 @@ func rows(gen *plan.Gen, p *plan.Plan, sets []string) (*Blog, error) {
 			case "users":
 				blog.Users = append(blog.Users, User{id, created, c[2].Text(r), c[3].Ints[r] != 0})
 			case "articles":
-				blog.Articles = append(blog.Articles, Article{id, created, c[2].Ints[r], c[3].Text(r)})
+				blog.Articles = append(blog.Articles, Post{id, created, c[2].Ints[r], c[3].Text(r)})
 			case "comments":
-				blog.Comments = append(blog.Comments, Comment{id, created, c[2].Ints[r], c[3].Text(r)})
+				blog.Comments = append(blog.Comments, Post{id, created, c[2].Ints[r], c[3].Text(r)})
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
@@ -67,16 +68,16 @@ func (d *sqlDatabase) Insert(w *worker.Stopwatch, blog *Blog) error {
 	if err != nil {
 		return err
 	}
-	err = d.insert(InsertArticle, len(blog.Articles), func(args []any, i int) {
-		a := &blog.Articles[i]
-		args[0], args[1], args[2], args[3] = a.ID, a.Created.UnixMilli(), a.UserID, a.Text
-	})
-	if err != nil {
+	if err := d.insertPosts(InsertArticle, blog.Articles); err != nil {
 		return err
 	}
-	return d.insert(InsertComment, len(blog.Comments), func(args []any, i int) {
-		c := &blog.Comments[i]
-		args[0], args[1], args[2], args[3] = c.ID, c.Created.UnixMilli(), c.ArticleID, c.Text
+	return d.insertPosts(InsertComment, blog.Comments)
+}
+
+func (d *sqlDatabase) insertPosts(query string, posts []Post) error {
+	return d.insert(query, len(posts), func(args []any, i int) {
+		p := &posts[i]
+		args[0], args[1], args[2], args[3] = p.ID, p.Created.UnixMilli(), p.Parent, p.Text
 	})
 }
 
@@ -121,6 +122,9 @@ func (m *millis) Scan(v any) error {
 // scan returns the destinations for scanning a row of users into u.
 func (u *User) scan() []any { return []any{&u.ID, (*millis)(&u.Created), &u.Email, &u.Active} }
 
+// scan returns the destinations for scanning a row of articles or comments into p.
+func (p *Post) scan() []any { return []any{&p.ID, (*millis)(&p.Created), &p.Parent, &p.Text} }
+
 // scanUser returns the destinations for scanning a row of users. It also returns a function that
 // passes the scanned row to the function "see", unless "see" is nil.
 func scanUser(see func(*User)) (dest []any, row func()) {
@@ -137,13 +141,10 @@ func (d *sqlDatabase) Users(w *worker.Stopwatch, see func(*User)) (n int64, err 
 	return d.query(w, SelectUsers, dest, row)
 }
 
-func (d *sqlDatabase) All(w *worker.Stopwatch, see func(*User, *Article, *Comment)) (n int64, err error) {
+func (d *sqlDatabase) All(w *worker.Stopwatch, see func(user *User, article, comment *Post)) (n int64, err error) {
 	var u User
-	var a Article
-	var c Comment
-	dest := append(u.scan(),
-		&a.ID, (*millis)(&a.Created), &a.UserID, &a.Text,
-		&c.ID, (*millis)(&c.Created), &c.ArticleID, &c.Text)
+	var a, c Post
+	dest := slices.Concat(u.scan(), a.scan(), c.scan())
 	return d.query(w, SelectAll, dest, func() {
 		if see != nil {
 			see(&u, &a, &c)

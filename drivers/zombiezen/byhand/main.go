@@ -74,22 +74,19 @@ func (d *database) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
 	if err != nil {
 		return err
 	}
-	err = d.insert(byhand.InsertArticle, len(blog.Articles), func(stmt *sqlite.Stmt, i int) {
-		a := &blog.Articles[i]
-		stmt.BindInt64(1, a.ID)
-		stmt.BindInt64(2, a.Created.UnixMilli())
-		stmt.BindInt64(3, a.UserID)
-		stmt.BindText(4, a.Text)
-	})
-	if err != nil {
+	if err := d.insertPosts(byhand.InsertArticle, blog.Articles); err != nil {
 		return err
 	}
-	return d.insert(byhand.InsertComment, len(blog.Comments), func(stmt *sqlite.Stmt, i int) {
-		c := &blog.Comments[i]
-		stmt.BindInt64(1, c.ID)
-		stmt.BindInt64(2, c.Created.UnixMilli())
-		stmt.BindInt64(3, c.ArticleID)
-		stmt.BindText(4, c.Text)
+	return d.insertPosts(byhand.InsertComment, blog.Comments)
+}
+
+func (d *database) insertPosts(sql string, posts []byhand.Post) error {
+	return d.insert(sql, len(posts), func(stmt *sqlite.Stmt, i int) {
+		p := &posts[i]
+		stmt.BindInt64(1, p.ID)
+		stmt.BindInt64(2, p.Created.UnixMilli())
+		stmt.BindInt64(3, p.Parent)
+		stmt.BindText(4, p.Text)
 	})
 }
 
@@ -146,14 +143,21 @@ func user(stmt *sqlite.Stmt, u *byhand.User) {
 	u.Active = stmt.ColumnBool(3)
 }
 
-func (d *database) All(w *worker.Stopwatch, see func(*byhand.User, *byhand.Article, *byhand.Comment)) (n int64, err error) {
+// post decodes an article or a comment, whose first column is the parameter "first".
+func post(stmt *sqlite.Stmt, p *byhand.Post, first int) {
+	p.ID = stmt.ColumnInt64(first)
+	p.Created = time.UnixMilli(stmt.ColumnInt64(first + 1))
+	p.Parent = stmt.ColumnInt64(first + 2)
+	p.Text = stmt.ColumnText(first + 3)
+}
+
+func (d *database) All(w *worker.Stopwatch, see func(user *byhand.User, article, comment *byhand.Post)) (n int64, err error) {
 	stmt, err := d.conn.Prepare(byhand.SelectAll)
 	if err != nil {
 		return 0, err
 	}
 	var u byhand.User
-	var a byhand.Article
-	var c byhand.Comment
+	var a, c byhand.Post
 	w.Start()
 	defer w.Stop()
 	for {
@@ -165,14 +169,8 @@ func (d *database) All(w *worker.Stopwatch, see func(*byhand.User, *byhand.Artic
 			return n, stmt.Reset()
 		}
 		user(stmt, &u)
-		a.ID = stmt.ColumnInt64(4)
-		a.Created = time.UnixMilli(stmt.ColumnInt64(5))
-		a.UserID = stmt.ColumnInt64(6)
-		a.Text = stmt.ColumnText(7)
-		c.ID = stmt.ColumnInt64(8)
-		c.Created = time.UnixMilli(stmt.ColumnInt64(9))
-		c.ArticleID = stmt.ColumnInt64(10)
-		c.Text = stmt.ColumnText(11)
+		post(stmt, &a, 4)
+		post(stmt, &c, 8)
 		n++
 		if see != nil {
 			see(&u, &a, &c)

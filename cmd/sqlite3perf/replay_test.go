@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,24 +36,14 @@ func replayOn(t *testing.T, d driver.Driver, phase string, settings driver.Setti
 		t.Fatal(err)
 	}
 	settings = settings.With(driver.Settings{"pool_size": fmt.Sprint(p.Phases[0].Replay.AtOnce())})
-	line, err := json.Marshal(protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 7, Path: filepath.Join(t.TempDir(), "app.db"), Settings: settings, Plan: p})
+	answers, err := worker.Exchange(context.Background(), d, protocol.Request{
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 7, Path: filepath.Join(t.TempDir(), "app.db"), Settings: settings, Plan: p,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stays, end := io.Pipe() // the input stays open, because a worker stops when its input ends
-	defer end.Close()
-	var out bytes.Buffer
-	if err := worker.Serve(context.Background(), d, io.MultiReader(bytes.NewReader(append(line, '\n')), stays), &out); err != nil {
-		t.Fatal(err)
-	}
 	var sample *protocol.Sample
-	in := bufio.NewScanner(&out)
-	in.Buffer(nil, 1<<24)
-	for in.Scan() {
-		var a protocol.Response
-		if err := json.Unmarshal(in.Bytes(), &a); err != nil {
-			t.Fatal(err)
-		}
+	for _, a := range answers {
 		if a.Reason != nil {
 			t.Fatal(a.Reason.Message)
 		}

@@ -1,15 +1,13 @@
 package crawshaw_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/crawshaw"
 	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -19,23 +17,16 @@ import (
 // reads the database. The proof must already have the changed value, because otherwise the change
 // would be blamed on the workload.
 func TestSettingsThatNobodyAskedFor(t *testing.T) {
-	path, err := json.Marshal(filepath.Join(t.TempDir(), "test.db"))
+	answers, err := worker.Exchange(t.Context(), crawshaw.New(), protocol.Request{
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1, Path: filepath.Join(t.TempDir(), "test.db"), Settings: driver.Settings{"pool_size": "2"},
+		Plan: &plan.Plan{Schema: "CREATE TABLE t (id INTEGER)", Phases: []plan.Phase{{Name: "write", Script: "INSERT INTO t VALUES (1)"}}},
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	request := `{"type":"trial","protocol":2,"seed":1,"path":` + string(path) + `,"settings":{"pool_size":"2"},"plan":{"schema":"CREATE TABLE t (id INTEGER)","phases":[{"name":"write","script":"INSERT INTO t VALUES (1)"}]}}` + "\n"
-	lab, _ := io.Pipe() // stays open, because a worker gives up when its input ends
-	var out bytes.Buffer
-	if err := worker.Serve(t.Context(), crawshaw.New(), io.MultiReader(strings.NewReader(request), lab), &out); err != nil {
 		t.Fatal(err)
 	}
 	var first string
 	readings := 0
-	for d := json.NewDecoder(&out); d.More(); {
-		var a protocol.Response
-		if err := d.Decode(&a); err != nil {
-			t.Fatal(err)
-		}
+	for _, a := range answers {
 		if a.Type == protocol.TypeFailed {
 			t.Fatalf("failed: %+v", a.Reason)
 		}

@@ -2,7 +2,6 @@ package rqlite_test
 
 import (
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,7 +17,7 @@ import (
 // answers.
 func request(t *testing.T, r protocol.Request) []protocol.Response {
 	t.Helper()
-	answers, err := protocol.Exchange(r, func(in io.Reader, out io.Writer) error { return worker.Serve(t.Context(), rqlite.New(), in, out) })
+	answers, err := worker.Exchange(t.Context(), rqlite.New(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package sqinn_test
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,10 +18,10 @@ import (
 // trial runs a trial in this process and returns the worker's answers.
 func trial(t *testing.T, p *plan.Plan, s driver.Settings) []protocol.Response {
 	t.Helper()
-	answers, err := protocol.Exchange(protocol.Request{
+	answers, err := worker.Exchange(t.Context(), sqinn.New(), protocol.Request{
 		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 3,
 		Path: filepath.Join(t.TempDir(), "test.db"), Settings: s, Plan: p,
-	}, func(in io.Reader, out io.Writer) error { return worker.Serve(t.Context(), sqinn.New(), in, out) })
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -267,24 +266,14 @@ func engineReason(t *testing.T, c *lab.Case) *protocol.Reason {
 
 func engineTrial(t *testing.T, c *lab.Case, seed uint64) (samples []*protocol.Sample, failed *protocol.Reason) {
 	t.Helper()
-	d := storesSQLite()
-	r, w := io.Pipe()
-	defer func() { _ = w.Close() }()
-	go func() {
-		_ = json.NewEncoder(w).Encode(protocol.Request{
-			Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: seed,
-			Path: filepath.Join(t.TempDir(), "test.db"), Settings: c.Settings, Plan: c.Plan,
-		}) // if the request is not written, the trial fails
-	}()
-	var out bytes.Buffer
-	if err := worker.Serve(t.Context(), d, r, &out); err != nil {
+	answers, err := worker.Exchange(t.Context(), storesSQLite(), protocol.Request{
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: seed,
+		Path: filepath.Join(t.TempDir(), "test.db"), Settings: c.Settings, Plan: c.Plan,
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for dec := json.NewDecoder(&out); dec.More(); {
-		var a protocol.Response
-		if err := dec.Decode(&a); err != nil {
-			t.Fatal(err)
-		}
+	for _, a := range answers {
 		if a.Type == protocol.TypeFailed {
 			return nil, a.Reason
 		}

@@ -36,7 +36,6 @@ package addedcost
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 
@@ -135,9 +134,9 @@ func (l Library) pair(ctx context.Context, p *plan.Plan, dir string, handFirst b
 
 // run does the work with a driver in this process, on a new database at path.
 func run(ctx context.Context, d driver.Driver, p *plan.Plan, path string, brief []string) (side, error) {
-	answers, err := protocol.Exchange(protocol.Request{
+	answers, err := worker.Exchange(ctx, d, protocol.Request{
 		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1, Path: path, Settings: settings, Plan: p, Brief: brief,
-	}, func(in io.Reader, out io.Writer) error { return worker.Serve(ctx, d, in, out) })
+	})
 	if err != nil {
 		return nil, err
 	}

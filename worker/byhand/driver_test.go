@@ -3,7 +3,6 @@ package byhand_test
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -46,7 +45,7 @@ func TestOnlyItsWork(t *testing.T) {
 			t.Errorf("%s: a database is opened", name)
 			return nil, errors.New("not to be opened")
 		}}
-		answers, err := protocol.Exchange(*req, func(r io.Reader, w io.Writer) error { return worker.Serve(t.Context(), program.Driver(), r, w) })
+		answers, err := worker.Exchange(t.Context(), program.Driver(), *req)
 		if err != nil || len(answers) == 0 {
 			t.Fatalf("%d answers, error %v", len(answers), err)
 		}

@@ -5,7 +5,6 @@ package byhandtest
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,8 +42,8 @@ func Run(t *testing.T, p byhand.Program, d driver.Driver) {
 				}
 				in.Verify = append(in.Verify, stored)
 			}
-			engine, left := serve(t, req, func(r io.Reader, w io.Writer) error { return worker.Serve(t.Context(), d, r, w) })
-			hand, leftByHand := serve(t, req, func(r io.Reader, w io.Writer) error { return worker.Serve(t.Context(), p.Driver(), r, w) })
+			engine, left := serve(t, d, req)
+			hand, leftByHand := serve(t, p.Driver(), req)
 			if len(engine) != len(hand) {
 				t.Fatalf("%d answers of the engine, %d of the program", len(engine), len(hand))
 			}
@@ -63,10 +62,10 @@ func Run(t *testing.T, p byhand.Program, d driver.Driver) {
 // serve runs a trial. It returns the results that must be equal for the program and for the driver:
 // the worker's messages without times, and the bytes of the database file, without the counters of
 // transactions in its header.
-func serve(t *testing.T, req protocol.Request, run func(io.Reader, io.Writer) error) (answers []string, left []byte) {
+func serve(t *testing.T, d driver.Driver, req protocol.Request) (answers []string, left []byte) {
 	t.Helper()
 	req.Path = filepath.Join(t.TempDir(), "test.db")
-	list, err := protocol.Exchange(req, run)
+	list, err := worker.Exchange(t.Context(), d, req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package jobtest
 
 import (
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +14,7 @@ import (
 func (b *base) serve(path string, s driver.Settings, j *protocol.Job) []protocol.Response {
 	b.t.Helper()
 	req := protocol.Request{Type: protocol.TypeJob, Protocol: protocol.Version, Path: path, Settings: s, Seed: 42, Job: j}
-	list, err := protocol.Exchange(req, func(in io.Reader, out io.Writer) error { return worker.Serve(b.t.Context(), b.driver, in, out) })
+	list, err := worker.Exchange(b.t.Context(), b.driver, req)
 	if err != nil || len(list) == 0 {
 		b.t.Fatalf("%v, %+v", err, list)
 	}

@@ -1,7 +1,6 @@
 package jobtest
 
 import (
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -105,7 +104,7 @@ func trial(t *testing.T, d driver.Driver, path string, s driver.Settings, p *pla
 	ended := make(chan error, 1)
 	go func() {
 		var err error
-		answers, err = protocol.Exchange(req, func(in io.Reader, out io.Writer) error { return worker.Serve(t.Context(), d, in, out) })
+		answers, err = worker.Exchange(t.Context(), d, req)
 		ended <- err
 	}()
 	select {

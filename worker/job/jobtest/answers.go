@@ -1,7 +1,6 @@
 package jobtest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,18 +84,17 @@ func answers(t *testing.T, b *base) {
 
 // asks reports whether the adapter can run a statement without knowing the types of its
 // columns.
-func (b *base) asks() bool {
+func (b *base) asks() (asks bool) {
 	b.t.Helper()
-	db := b.open(nil)
-	conn, err := db.Conn(b.t.Context())
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	_, ok := conn.(driver.Asker)
-	if err := errors.Join(conn.Close(), db.Close()); err != nil {
-		b.t.Fatal(err)
-	}
-	return ok
+	b.use(func(db driver.DB) error {
+		conn, err := db.Conn(b.t.Context())
+		if err != nil {
+			return err
+		}
+		_, asks = conn.(driver.Asker)
+		return conn.Close()
+	})
+	return asks
 }
 
 // told describes the part of an answer that is the same for all libraries. It writes []byte as

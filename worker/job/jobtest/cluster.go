@@ -28,11 +28,11 @@ func oneMember(t *testing.T, b *base) {
 // noCluster checks that a job of the kind "cluster" refuses to harm a database that is not a
 // cluster.
 func noCluster(_ *testing.T, b *base) {
-	db := b.open(nil)
-	_, several := db.(driver.ClusterDB)
-	if err := db.Close(); err != nil {
-		b.t.Fatal(err)
-	}
+	several := false
+	b.use(func(db driver.DB) error {
+		_, several = db.(driver.ClusterDB)
+		return nil
+	})
 	if several {
 		return // the driver's own tests harm the cluster
 	}

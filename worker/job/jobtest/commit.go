@@ -83,14 +83,13 @@ func (b *base) commit(c protocol.Commit) *protocol.Committed {
 const number = "SELECT CAST(number AS TEXT) FROM " + protocol.CommitsTable
 
 // digest returns the hash of all tables of the database.
-func (b *base) digest() string {
+func (b *base) digest() (digest string) {
 	b.t.Helper()
-	db := b.open(nil)
-	d, err := job.Digest(b.t.Context(), db)
-	if err := errors.Join(err, db.Close()); err != nil {
-		b.t.Fatal(err)
-	}
-	return d
+	b.use(func(db driver.DB) (err error) {
+		digest, err = job.Digest(b.t.Context(), db)
+		return err
+	})
+	return digest
 }
 
 // commits checks that transactions are acknowledged in order. When a transaction is acknowledged,
@@ -227,19 +226,19 @@ type disturbed struct {
 
 type disturbedConn struct {
 	driver.Conn
-	*disturbed
+	db   *disturbed
 	n    int
 	open driver.Tx
 }
 
 type disturbedTx struct {
 	driver.Tx
-	*disturbedConn
+	conn *disturbedConn
 }
 
 func (d *disturbed) Conn(ctx context.Context) (driver.Conn, error) {
 	c, err := d.DB.Conn(ctx)
-	return &disturbedConn{Conn: c, disturbed: d}, err
+	return &disturbedConn{Conn: c, db: d}, err
 }
 
 // Close returns no error if a transaction was left open: some libraries cannot close a connection on
@@ -250,12 +249,6 @@ func (d *disturbed) Close() error {
 		return nil
 	}
 	return err
-}
-
-func (c *disturbedConn) Script(ctx context.Context, sql string) error { return c.Conn.Script(ctx, sql) }
-
-func (c *disturbedConn) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
-	return c.Conn.Prepare(ctx, st)
 }
 
 func (c *disturbedConn) Begin(ctx context.Context) (driver.Tx, error) {
@@ -272,12 +265,12 @@ func (c *disturbedConn) Close() error {
 }
 
 func (x *disturbedTx) Commit(ctx context.Context) error {
-	x.n++
-	return x.commit(x.n, x.Tx)
+	x.conn.n++
+	return x.conn.db.commit(x.conn.n, x.Tx)
 }
 
 func (x *disturbedTx) Rollback(ctx context.Context) error {
-	if !x.undo {
+	if !x.conn.db.undo {
 		return nil
 	}
 	return x.Tx.Rollback(ctx)

@@ -109,13 +109,19 @@ func (b *base) open(s driver.Settings) driver.DB {
 	return db
 }
 
+// use opens the database for the function f.
+func (b *base) use(f func(db driver.DB) error) {
+	b.t.Helper()
+	db := b.open(nil)
+	if err := errors.Join(f(db), db.Close()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // script runs SQL on the database.
 func (b *base) script(sql string) {
 	b.t.Helper()
-	db := b.open(nil)
-	if err := errors.Join(db.Script(b.t.Context(), sql), db.Close()); err != nil {
-		b.t.Fatal(err)
-	}
+	b.use(func(db driver.DB) error { return db.Script(b.t.Context(), sql) })
 }
 
 // proof returns SQLite's version and compile options, which are the part of a worker's proof that
@@ -162,11 +168,11 @@ func (b *base) parameters() int {
 // texts runs a query for one column of text and joins the results.
 func (b *base) texts(sql string) string {
 	b.t.Helper()
-	db := b.open(nil)
-	list, err := driver.Texts(b.t.Context(), db, sql)
-	if err := errors.Join(err, db.Close()); err != nil {
-		b.t.Fatal(err)
-	}
+	var list []string
+	b.use(func(db driver.DB) (err error) {
+		list, err = driver.Texts(b.t.Context(), db, sql)
+		return err
+	})
 	return strings.Join(list, " ")
 }
 

@@ -159,36 +159,9 @@ func column[T any](ctx context.Context, c *cluster, level, sql string) ([]T, err
 	return columnOf[T](data)
 }
 
-// columnOf returns the values of the only column in the answer of a node to one statement.
+// columnOf returns the values of the only column in the answer of a node to one statement. T is
+// their type.
 func columnOf[T any](data []byte) ([]T, error) {
-	rows, err := rowsOf[T](data)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]T, len(rows))
-	for i, r := range rows {
-		if len(r) != 1 {
-			return nil, fmt.Errorf("%d columns: want one", len(r))
-		}
-		list[i] = r[0]
-	}
-	return list, nil
-}
-
-// count returns the number that a query returns.
-func (c *cluster) count(ctx context.Context, sql string) (int, error) {
-	n, err := column[int](ctx, c, "strong", sql)
-	if err == nil && len(n) != 1 {
-		err = fmt.Errorf("%d rows: want one", len(n))
-	}
-	if err != nil {
-		return 0, err
-	}
-	return n[0], nil
-}
-
-// rowsOf returns the rows in the answer of a node to one statement. T is the type of all values.
-func rowsOf[T any](data []byte) ([][]T, error) {
 	var answer struct {
 		Results []struct {
 			Values [][]T
@@ -210,7 +183,26 @@ func rowsOf[T any](data []byte) ([][]T, error) {
 	case answer.Results[0].Error != "":
 		return nil, errors.New(answer.Results[0].Error)
 	}
-	return answer.Results[0].Values, nil
+	list := make([]T, len(answer.Results[0].Values))
+	for i, r := range answer.Results[0].Values {
+		if len(r) != 1 {
+			return nil, fmt.Errorf("%d columns: want one", len(r))
+		}
+		list[i] = r[0]
+	}
+	return list, nil
+}
+
+// count returns the number that a query returns.
+func (c *cluster) count(ctx context.Context, sql string) (int, error) {
+	n, err := column[int](ctx, c, "strong", sql)
+	if err == nil && len(n) != 1 {
+		err = fmt.Errorf("%d rows: want one", len(n))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return n[0], nil
 }
 
 func bare(address string) string {
@@ -347,7 +339,7 @@ func (g *given) drop(ctx context.Context, c *cluster) (failed error) {
 			data, err = c.call(ctx, http.MethodPost, "/db/execute", body)
 		}
 		if err == nil {
-			_, err = rowsOf[any](data)
+			_, err = columnOf[any](data)
 		}
 		if err != nil {
 			failed = err

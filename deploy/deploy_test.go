@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/version"
 	"io/fs"
 	"os"
 	"path"
@@ -234,7 +235,7 @@ func checkCopy(t *testing.T, line int, words []string, stages []stage) {
 // TestNewerModules checks that no module that the image builds requires a newer Go than the image
 // has.
 func TestNewerModules(t *testing.T) {
-	version := func(name string) string {
+	required := func(name string) string {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -242,7 +243,7 @@ func TestNewerModules(t *testing.T) {
 		m := regexp.MustCompile(`(?m)^(?:go|toolchain go)\s?(\S+)$`).FindAllSubmatch(text, -1)
 		return string(m[len(m)-1][1])
 	}
-	root := version("../go.mod")
+	root := required("../go.mod")
 	var files []string
 	for _, pattern := range []string{"../worker/go.mod", "../record/go.mod", "../drivers/*/go.mod"} {
 		found, err := fs.Glob(os.DirFS(".."), strings.TrimPrefix(pattern, "../"))
@@ -252,18 +253,8 @@ func TestNewerModules(t *testing.T) {
 		files = append(files, found...)
 	}
 	for _, f := range files {
-		if v := version(filepath.Join("..", f)); newer(v, root) {
+		if v := required(filepath.Join("..", f)); version.Compare("go"+v, "go"+root) > 0 {
 			t.Errorf("%s needs Go %s, and the image has %s", f, v, root)
 		}
 	}
-}
-
-// newer reports whether a version of Go is newer than another one.
-func newer(a, b string) bool {
-	parse := func(v string) (n [3]int) {
-		_, _ = fmt.Sscanf(v, "%d.%d.%d", &n[0], &n[1], &n[2]) // the last number may be missing
-		return n
-	}
-	x, y := parse(a), parse(b)
-	return slices.Compare(x[:], y[:]) > 0
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
-	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -22,13 +21,8 @@ import (
 const Executions = 20
 
 // Candidates lists the drivers of a run, except plain C ([lab.Floor]).
-func Candidates(run *result.Run) (names []string) {
-	for i := range run.Cases {
-		if name := run.Cases[i].Driver; result.BaseDriver(name) != lab.Floor {
-			names = distinct.Append(names, name)
-		}
-	}
-	return names
+func Candidates(run *result.Run) []string {
+	return slices.DeleteFunc(run.Drivers(), func(name string) bool { return result.BaseDriver(name) == lab.Floor })
 }
 
 // AskedAgain returns the statements of a run's workloads, so that the drivers' answers to them can

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -266,12 +265,9 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 // CompareDrivers compares two drivers of a run by time; the run may have measured other drivers
 // as well. A margin of 0.02 is 2 %.
 func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparison {
-	var drivers []string
-	for _, c := range a.Run.Cases {
-		drivers = distinct.Append(drivers, c.Driver)
-	}
+	drivers := len(a.Run.Drivers())
 	by := &result.Compares{Factor: result.FactorDriver, First: first, Second: second}
-	c := &Comparison{Metric: Time, First: first, Second: second, Margin: margin, Interleaved: true, Pairs: len(drivers) * (len(drivers) - 1) / 2}
+	c := &Comparison{Metric: Time, First: first, Second: second, Margin: margin, Interleaved: true, Pairs: drivers * (drivers - 1) / 2}
 	c.pair(a.cells(first, by), a.cells(second, by), true)
 	looks := looked(a.Run.Compares)
 	if factor := looking(a.Confidence); factor > 1 { // the run was judged repeatedly, to decide which figures were precise enough
@@ -332,14 +328,10 @@ func driverIn(run, driver string) string {
 }
 
 func soleDriver(a *Analysis) string {
-	name := ""
-	for _, c := range a.Run.Cases {
-		if name != "" && c.Driver != name {
-			return ""
-		}
-		name = c.Driver
+	if names := a.Run.Drivers(); len(names) == 1 {
+		return names[0]
 	}
-	return name
+	return ""
 }
 
 // looked returns a function that corrects p-values for repeated judging (the looks). The function takes the

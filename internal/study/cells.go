@@ -164,14 +164,11 @@ type cells struct {
 func (c *cells) confidence() float64 { return 1 - stats.Alpha*c.share }
 
 func newCells(a *stats.Analysis, share float64) *cells {
-	c := &cells{run: a.Run, share: share, asPublished: a.Run.Study.AsPublished}
+	c := &cells{run: a.Run, share: share, asPublished: a.Run.Study.AsPublished, drivers: a.Run.Drivers()}
 	for _, t := range a.Tables() {
 		for _, x := range t.Cells {
 			c.list = append(c.list, cell{x, t.Phase})
 		}
-	}
-	for i := range a.Run.Cases {
-		c.drivers = distinct.Append(c.drivers, a.Run.Cases[i].Driver)
 	}
 	return c
 }

@@ -23,26 +23,29 @@ func SummarizeRatiosAt(ratios []float64, confidence float64) Summary {
 		return Summary{Warnings: []string{"no samples"}}
 	}
 	averages := walshAverages(logs(ratios))
-	slices.Sort(averages)
-	m := len(averages)
 	s := Summary{N: n, Median: math.Exp(middle(averages))}
-	if n < MinSamples {
-		return s
+	if n >= MinSamples {
+		s.Interval = inverted(averages, signedRankNull(n), confidence)
 	}
-	null := signedRankNull(n)
-	outside := 0 // number of Walsh averages (see [signedRank]) beyond each end of the interval
-	for 2*null(outside) <= 1-confidence {
+	return s
+}
+
+// inverted returns the interval of a ratio that belongs to a test: it has the ratios that the test does not
+// reject. The parameter "sorted" has the sorted logarithms whose median is the estimate, such as the Walsh
+// averages (see [signedRank]). The parameter "null" is the distribution function of the test's statistic. If
+// there are too few values for an interval of the given confidence, inverted returns nil.
+func inverted(sorted []float64, null func(int) float64, confidence float64) *Interval {
+	outside := 0 // number of values beyond each end of the interval
+	for outside < len(sorted)/2 && 2*null(outside) <= 1-confidence {
 		outside++
 	}
 	if outside == 0 {
-		return s
+		return nil
 	}
-	s.Interval = &Interval{
-		Low:        math.Exp(averages[outside-1]),
-		High:       math.Exp(averages[m-outside]),
+	return &Interval{
+		Low: math.Exp(sorted[outside-1]), High: math.Exp(sorted[len(sorted)-outside]),
 		Confidence: 1 - 2*null(outside-1),
 	}
-	return s
 }
 
 // middle returns the median of values, which must be sorted. If the two values in the middle are
@@ -63,6 +66,7 @@ func logs(ratios []float64) []float64 {
 	return d
 }
 
+// walshAverages returns the Walsh averages of differences (see [signedRank]), sorted.
 func walshAverages(d []float64) []float64 {
 	list := make([]float64, 0, len(d)*(len(d)+1)/2)
 	for i, x := range d {
@@ -70,6 +74,7 @@ func walshAverages(d []float64) []float64 {
 			list = append(list, x/2+y/2)
 		}
 	}
+	slices.Sort(list)
 	return list
 }
 

@@ -38,21 +38,9 @@ func unpairedRatio(a, b []float64, confidence float64) (s Summary, p, least floa
 		}
 	}
 	slices.SortFunc(differences, cmp.Compare)
-	s = Summary{N: n, Median: math.Exp(middle(differences))}
 	null := mannWhitneyNull(len(a), len(b))
-	p, least = min(1, 2*null(min(less, greater))), min(1, 2*null(0))
-	outside := 0
-	for outside < len(differences)/2 && 2*null(outside) <= 1-confidence {
-		outside++
-	}
-	if outside == 0 {
-		return s, p, least
-	}
-	s.Interval = &Interval{
-		Low: math.Exp(differences[outside-1]), High: math.Exp(differences[len(differences)-outside]),
-		Confidence: 1 - 2*null(outside-1),
-	}
-	return s, p, least
+	s = Summary{N: n, Median: math.Exp(middle(differences)), Interval: inverted(differences, null, confidence)}
+	return s, min(1, 2*null(min(less, greater))), min(1, 2*null(0))
 }
 
 // exactMannWhitney is the greatest number of samples on a side for which the exact distribution

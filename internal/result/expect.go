@@ -3,7 +3,6 @@ package result
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,11 +66,10 @@ func unitOf(figure string) string {
 	case "checkpoint":
 		return "s"
 	}
-	i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == figure })
-	switch {
-	case i < 0:
+	switch m := MetricNamed(figure); {
+	case m == nil:
 		return "s"
-	case Metrics[i].Binary:
+	case m.Binary:
 		return "B"
 	}
 	return ""

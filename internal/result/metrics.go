@@ -65,7 +65,16 @@ var Metrics = []Metric{
 
 // IsAsked reports whether a figure is a metric that is counted only with [CountSyncs].
 func IsAsked(figure string) bool {
-	return slices.ContainsFunc(Metrics, func(m Metric) bool { return m.Name == figure && m.Asked })
+	m := MetricNamed(figure)
+	return m != nil && m.Asked
+}
+
+// MetricNamed returns the metric with the given name, or nil if there is none.
+func MetricNamed(name string) *Metric {
+	if i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
+		return &Metrics[i]
+	}
+	return nil
 }
 
 // Value returns a sample's value of the metric. The result "known" is false if the worker probably did not

@@ -141,12 +141,18 @@ func (s *Sample) Slowest() (worst *latency.Summary) {
 	return worst
 }
 
+// WorstLatency returns the greatest value of a figure of the sample's latencies, such as a percentile, over
+// all kinds of operations. It returns 0 without latencies.
+func (s *Sample) WorstLatency(of func(*latency.Summary) int64) (worst int64) {
+	for i := range s.Latency {
+		worst = max(worst, of(&s.Latency[i]))
+	}
+	return worst
+}
+
 // SlowestP99 returns the 99th percentile of [Sample.Slowest] in seconds, or 0 without latencies.
 func (s *Sample) SlowestP99() float64 {
-	if l := s.Slowest(); l != nil {
-		return float64(l.P99NS) / 1e9
-	}
-	return 0
+	return float64(s.WorstLatency(func(l *latency.Summary) int64 { return l.P99NS })) / 1e9
 }
 
 // Load describes the load that clients in another process put on a server. The sample's wall

@@ -111,11 +111,7 @@ func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
 		return max(telling(MinSamples, family, t.alone)-t.N, 1)
 	}
-	total := RoundsUntil(t.N, narrower(ratio, math.Log1p(margin), 1-confidence, Alpha/family))
-	if total == MaxRounds {
-		return MaxRounds
-	}
-	return max(total-t.N, 1)
+	return Further(t.N, narrower(ratio, math.Log1p(margin), 1-confidence, Alpha/family))
 }
 
 // FromT reports whether corrections start from the p-value of the t test, because there are too few rounds to

@@ -55,13 +55,7 @@ func compared() []Metric {
 }
 
 // Cost returns the entry of [result.Metrics] with the name m. It returns nil for [Time].
-func (m Metric) Cost() *result.Metric {
-	i := slices.IndexFunc(result.Metrics, func(x result.Metric) bool { return x.Name == string(m) })
-	if i < 0 {
-		return nil
-	}
-	return &result.Metrics[i]
-}
+func (m Metric) Cost() *result.Metric { return result.MetricNamed(string(m)) }
 
 // of returns a sample's value of the metric, or 0 if the value is unknown. No ratio can be formed
 // with a value of 0. So a value that is known to be 0 is replaced by 1 divided by the number of

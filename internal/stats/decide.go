@@ -59,15 +59,15 @@ func (o *Outcome) perTrial() time.Duration {
 // rounds are needed.
 const MaxRounds = 10_000
 
-// RoundsUntil estimates after how many rounds in total an interval has shrunk by the given factor.
-// n is the number of rounds so far. The width of an interval shrinks with the square root of the
+// Further estimates how many more rounds are needed until an interval has shrunk by the given factor, at least
+// 1. n is the number of rounds so far. The width of an interval shrinks with the square root of the
 // number of rounds.
-func RoundsUntil(n int, factor float64) int {
+func Further(n int, factor float64) int {
 	total := math.Ceil(float64(n) * factor * factor)
 	if !(total < MaxRounds) {
 		return MaxRounds
 	}
-	return int(total)
+	return max(int(total)-n, 1)
 }
 
 // more estimates how many more rounds the cell needs: until the interval of its ratio is within the
@@ -98,11 +98,11 @@ func (x *Compared) more(within float64) int {
 // factor. In total there must also be at least as many rounds as the parameter "least" says. If the result is
 // [MaxRounds], at least so many rounds are needed.
 func (x *Compared) moreUntil(n, least int, factor float64) int {
-	total := RoundsUntil(n, factor)
-	if total == MaxRounds {
+	more := Further(n, factor)
+	if more == MaxRounds {
 		return MaxRounds
 	}
-	return x.nextLook(max(total, least, n+1)) - n
+	return x.nextLook(max(n+more, least)) - n
 }
 
 // nextLook returns the first number of rounds, from n on, after which the cell is judged.

@@ -100,11 +100,7 @@ func (o *Outcome) expected(e result.Expectation) Expected {
 // figureOf returns a figure of a sample, in the units of [result.Expectation].
 func figureOf(figure string, s *result.Sample) (v float64, known bool) {
 	worst := func(of func(*latency.Summary) int64) (float64, bool) {
-		var ns int64
-		for i := range s.Latency {
-			ns = max(ns, of(&s.Latency[i]))
-		}
-		return float64(ns) / 1e9, len(s.Latency) > 0
+		return float64(s.WorstLatency(of)) / 1e9, len(s.Latency) > 0
 	}
 	operations := float64(max(s.Operations, 1))
 	switch figure {
@@ -123,11 +119,11 @@ func figureOf(figure string, s *result.Sample) (v float64, known bool) {
 	case result.FigureErrors:
 		return float64(FailedOf(s)) / operations, true
 	}
-	i := slices.IndexFunc(result.Metrics, func(m result.Metric) bool { return m.Name == figure })
-	if i < 0 {
+	m := result.MetricNamed(figure)
+	if m == nil {
 		return 0, false
 	}
-	if v, known = result.Metrics[i].Value(s); figure == "checkpoint" {
+	if v, known = m.Value(s); figure == "checkpoint" {
 		v /= 1e9
 	}
 	return v, known

@@ -54,11 +54,7 @@ func (f *Figure) Further(precision float64) int {
 	case spread <= precision:
 		return 0
 	}
-	total := RoundsUntil(f.Summary.N, spread/precision)
-	if total == MaxRounds {
-		return MaxRounds
-	}
-	return max(total-f.Summary.N, 1)
+	return Further(f.Summary.N, spread/precision)
 }
 
 // Figures returns the figures of a run. A cell that is compared in two tables has two figures.

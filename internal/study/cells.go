@@ -126,13 +126,7 @@ var (
 // percentile returns a measure for a percentile of a sample's latencies, in milliseconds. If a
 // sample has several kinds of operations, the greatest of their percentiles counts.
 func percentile(name string, of func(*latency.Summary) int64) measure {
-	return measure{name, "ms", func(s *result.Sample) float64 {
-		var worst int64
-		for i := range s.Latency {
-			worst = max(worst, of(&s.Latency[i]))
-		}
-		return float64(worst) / 1e6
-	}}
+	return measure{name, "ms", func(s *result.Sample) float64 { return float64(s.WorstLatency(of)) / 1e6 }}
 }
 
 // ofLoad returns a measure of a server's load. The measure is NaN for samples without a load.

@@ -40,7 +40,7 @@ func outlook(s *stats.Summary, atLeast, atMost *float64) need {
 	} else {
 		factor = f
 	}
-	n.rounds = max(stats.RoundsUntil(s.N, factor)-s.N, 1)
+	n.rounds = stats.Further(s.N, factor)
 	return n
 }
 

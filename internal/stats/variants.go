@@ -100,48 +100,46 @@ func (g *Group) changes(first *Group) string {
 	return strings.Join(words, " ")
 }
 
+// nameVariants sets the field Varied of each group.
 func (a *Analysis) nameVariants() {
 	byWorkload := map[string][]*Group{}
 	for _, g := range a.Groups {
 		byWorkload[g.Workload] = append(byWorkload[g.Workload], g)
 	}
 	for _, groups := range byWorkload {
-		values := make([]map[string]string, len(groups)) // for each group: values of parameters and settings, by name
-		var parameters, settings []string
-		scales := map[string]bool{}
-		for i, g := range groups {
-			c := g.Outcomes[0].Case
-			scales[g.Scale] = true
-			values[i] = map[string]string{}
-			for n, v := range c.Parameters {
-				values[i]["p "+n] = fmt.Sprint(v)
-				parameters = append(parameters, "p "+n)
+		parameters, settings := map[string]int64{}, driver.Settings{} // all names; the values do not matter
+		for _, g := range groups {
+			maps.Copy(parameters, g.Outcomes[0].Case.Parameters)
+			maps.Copy(settings, g.Outcomes[0].Case.Settings)
+		}
+		vary := func(of func(*result.Case) Variation) {
+			list := make([]Variation, len(groups))
+			for i, g := range groups {
+				list[i] = of(g.Outcomes[0].Case)
 			}
-			for n, v := range c.Settings {
-				values[i]["s "+n] = v
-				settings = append(settings, "s "+n)
+			if !slices.ContainsFunc(list, func(v Variation) bool { return v != list[0] }) {
+				return
+			}
+			for i, g := range groups {
+				g.Varied = append(g.Varied, list[i])
 			}
 		}
-		slices.Sort(parameters)
-		slices.SortFunc(settings, func(a, b string) int { return compareSettings(a[2:], b[2:]) })
-		names := slices.Compact(append(parameters, settings...))
-		for i, g := range groups {
-			if len(scales) > 1 {
-				g.Varied = append(g.Varied, Variation{Name: "scale", Value: g.Scale})
-			}
-			for _, n := range names {
-				differs := slices.ContainsFunc(values, func(v map[string]string) bool {
-					x, ok := v[n]
-					y, ok2 := values[0][n]
-					return x != y || ok != ok2
-				})
-				if differs {
-					v, ok := values[i][n]
-					g.Varied = append(g.Varied, Variation{Name: n[2:], Value: v, Unset: !ok})
-				}
-			}
+		vary(func(c *result.Case) Variation { return Variation{Name: "scale", Value: c.Scale} })
+		for _, name := range slices.Sorted(maps.Keys(parameters)) {
+			vary(func(c *result.Case) Variation { return variation(c.Parameters, name) })
+		}
+		for _, name := range SettingNames(settings) {
+			vary(func(c *result.Case) Variation { return variation(c.Settings, name) })
 		}
 	}
+}
+
+func variation[V any](values map[string]V, name string) Variation {
+	v, ok := values[name]
+	if !ok {
+		return Variation{Name: name, Unset: true}
+	}
+	return Variation{Name: name, Value: fmt.Sprint(v)}
 }
 
 // SettingNames returns the names of settings in the order of [driver.Vocabulary].

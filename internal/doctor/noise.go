@@ -156,15 +156,14 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 			n.Version = o.Trials[0].Proof.ModuleVersion
 		}
 		for _, t := range g.Tables {
-			measured, ok := stats.NewNoise(t.Cells[0].Points(), t.Cells[1].Points())
+			p, ok := stats.NewNoise(t.Cells[0].Points(), t.Cells[1].Points())
 			if !ok {
 				return nil, &protocol.Reason{Code: protocol.CodeProtocol, Phase: t.Phase, Message: "a time is zero"}
 			}
-			p := result.NoisePhase{Phase: t.Phase, Median: measured.Median, Least: measured.Least, Most: measured.Most,
-				Ratios: measured.Ratios, Half: measured.Half, Widest: measured.Widest}
+			p.Phase = t.Phase
 			for _, rounds := range lengths(time.Duration(n.RoundNS)) {
-				d := result.SmallestDifference{Rounds: rounds, TookNS: int64(rounds) * n.RoundNS, Difference: measured.SmallestDifference(rounds)}
-				d.Range.Low, d.Range.High = measured.Range(d.Difference)
+				d := result.SmallestDifference{Rounds: rounds, TookNS: int64(rounds) * n.RoundNS, Difference: stats.SmallestDifference(p.Ratios, rounds)}
+				d.Range = stats.DifferenceRange(p.Ratios, d.Difference)
 				p.Smallest = append(p.Smallest, d)
 			}
 			n.Phases = append(n.Phases, p)

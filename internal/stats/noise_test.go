@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
@@ -56,8 +57,8 @@ func TestNoiseTells(t *testing.T) {
 	}
 	last := math.Inf(1)
 	for _, rounds := range []int{6, 14, 60, 100, 240} {
-		difference := n.SmallestDifference(rounds)
-		if difference >= last || difference != n.SmallestDifference(rounds) {
+		difference := stats.SmallestDifference(n.Ratios, rounds)
+		if difference >= last || difference != stats.SmallestDifference(n.Ratios, rounds) {
 			t.Errorf("%d rounds tell %v, fewer %v", rounds, difference, last)
 		}
 		last = difference
@@ -77,7 +78,7 @@ func TestNoiseTells(t *testing.T) {
 			t.Errorf("%d rounds tell %.1f %% in %.3f of the runs", rounds, 100*difference, share)
 		}
 	}
-	if n, ok := stats.NewNoise(equal(20, 0, random)); !ok || n.SmallestDifference(6) != 0 || n.Half != 0 {
+	if n, ok := stats.NewNoise(equal(20, 0, random)); !ok || stats.SmallestDifference(n.Ratios, 6) != 0 || n.Half != 0 {
 		t.Errorf("without noise: %+v, %v", n, ok)
 	}
 }
@@ -90,7 +91,7 @@ func TestNoiseRange(t *testing.T) {
 	if !ok {
 		t.Fatal("no noise")
 	}
-	truth := long.SmallestDifference(14)
+	truth := stats.SmallestDifference(long.Ratios, 14)
 	held := 0
 	const measurements = 30
 	for range measurements {
@@ -98,12 +99,12 @@ func TestNoiseRange(t *testing.T) {
 		if !ok {
 			t.Fatal("no noise")
 		}
-		difference := n.SmallestDifference(14)
-		low, high := n.Range(difference)
-		if low > difference || high < difference {
-			t.Errorf("%v is not between %v and %v", difference, low, high)
+		difference := stats.SmallestDifference(n.Ratios, 14)
+		within := stats.DifferenceRange(n.Ratios, difference)
+		if within.Low > difference || within.High < difference {
+			t.Errorf("%v is not in %v", difference, within)
 		}
-		if low <= truth && truth <= high {
+		if within.Low <= truth && truth <= within.High {
 			held++
 		}
 	}
@@ -111,8 +112,8 @@ func TestNoiseRange(t *testing.T) {
 		t.Errorf("%.2f of the ranges have the true difference", share)
 	}
 	if n, ok := stats.NewNoise(equal(20, 0, random)); ok {
-		if low, high := n.Range(n.SmallestDifference(6)); low != 0 || high != 0 {
-			t.Errorf("without noise: %v to %v", low, high)
+		if within := stats.DifferenceRange(n.Ratios, stats.SmallestDifference(n.Ratios, 6)); within != (result.Range{}) {
+			t.Errorf("without noise: %v", within)
 		}
 	}
 }

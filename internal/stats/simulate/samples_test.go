@@ -183,7 +183,7 @@ func tellsSmallest(r *rand.Rand) bool {
 		return a, b
 	}
 	n, _ := stats.NewNoise(sides(200, 0))
-	ratios, _ := stats.Ratios(sides(rounds, n.SmallestDifference(rounds)))
+	ratios, _ := stats.Ratios(sides(rounds, stats.SmallestDifference(n.Ratios, rounds)))
 	t := stats.CompareRatios(stats.Values(ratios))
 	return t.Significant() && t.Sign() > 0
 }

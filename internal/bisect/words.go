@@ -63,7 +63,7 @@ func (b Bisection) Answer() string {
 		if c.Verdict == stats.FailsLess {
 			words = "fewer"
 		}
-		return fmt.Sprintf("%s %s operations of %s failed than in %s: %s against %s.", who, words, c, b.Good, compare.FailedShare(x.Failing.Second), compare.FailedShare(x.Failing.First))
+		return fmt.Sprintf("%s %s operations of %s failed than in %s: %s against %s.", who, words, c, b.Good, stats.FailedShare(x.Failing.Second), stats.FailedShare(x.Failing.First))
 	default:
 		return fmt.Sprintf("%s %s %s.", who, c, against(x, b.Good))
 	}
@@ -139,7 +139,7 @@ func (b Bisection) none() string {
 func ratioOf(x *stats.Compared) string {
 	switch {
 	case x != nil && x.FailuresTold():
-		return fmt.Sprintf("%s failed, before %s", compare.FailedShare(x.Failing.Second), compare.FailedShare(x.Failing.First))
+		return fmt.Sprintf("%s failed, before %s", stats.FailedShare(x.Failing.Second), stats.FailedShare(x.Failing.First))
 	case x == nil || !x.Measured():
 		return ""
 	}

@@ -373,7 +373,7 @@ func without(c *stats.Comparison) document.List {
 			note("failures", x.TableName, x.Why, true)
 		default:
 			note("failures", x.TableName, fmt.Sprintf("%s of the operations failed with %s, %s with %s: no clear difference, so the times are compared",
-				FailedShare(x.Failing.Second), c.Second, FailedShare(x.Failing.First), c.First), false)
+				stats.FailedShare(x.Failing.Second), c.Second, stats.FailedShare(x.Failing.First), c.First), false)
 		}
 	}
 	return conditions.Limited(l)

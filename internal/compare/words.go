@@ -228,10 +228,6 @@ func Ratios(cells []*stats.Compared, of int) string {
 	return words
 }
 
-// FailedShare formats a share of failed operations with three digits, because small differences
-// matter.
-func FailedShare(v float64) string { return fmt.Sprintf("%.3g%%", 100*v) }
-
 func failuresTold(c *stats.Comparison, v stats.Verdict, words string) []string {
 	cells := cellsThat(c, func(x *stats.Compared) bool { return x.Verdict == v })
 	if cells == nil {
@@ -247,7 +243,7 @@ func failedShares(cells []*stats.Compared) string {
 		return ""
 	}
 	f := cells[0].Failing
-	return fmt.Sprintf(" (%s against %s)", FailedShare(f.Second), FailedShare(f.First))
+	return fmt.Sprintf(" (%s against %s)", stats.FailedShare(f.Second), stats.FailedShare(f.First))
 }
 
 func missing(c *stats.Comparison) (sentences []string) {

@@ -156,14 +156,11 @@ type Lead struct {
 // a.Floor, which is only measured for comparison. The keys of the map "footprints" are names of drivers.
 func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts {
 	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: conditions.UseOf(a)}
-	outcomes := map[string][]*stats.Outcome{}
-	var names []string
+	var outcomes conditions.Groups[string, *stats.Outcome] // by name of the driver
 	for _, o := range a.Outcomes() {
-		if outcomes[o.Case.Driver] == nil {
-			names = append(names, o.Case.Driver)
-		}
-		outcomes[o.Case.Driver] = append(outcomes[o.Case.Driver], o)
+		outcomes.Add(o.Case.Driver, o)
 	}
+	names := outcomes.Keys
 	if others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return result.BaseDriver(n) == a.Floor }); len(others) > 0 {
 		names = others
 	}
@@ -173,7 +170,7 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 		return cmp.Or(cmp.Compare(min(1, len(s.points[y])), min(1, len(s.points[x]))), cmp.Compare(s.medians[x], s.medians[y]))
 	})
 	for _, n := range names {
-		c := candidate(n, outcomes[n], f.Use)
+		c := candidate(n, outcomes.Of[n], f.Use)
 		c.Measured = len(s.points[n]) > 0
 		c.Footprint = footprints[n]
 		for g, o := range a.OutcomesByGroup() {

@@ -342,10 +342,12 @@ func differenceAt(d []float64, confidence float64) Interval {
 }
 
 func (f *Failing) words(c *Comparison) string {
-	return fmt.Sprintf("%s with %s, %s with %s", percentOf(f.Second), c.Second, percentOf(f.First), c.First)
+	return fmt.Sprintf("%s with %s, %s with %s", FailedShare(f.Second), c.Second, FailedShare(f.First), c.First)
 }
 
-func percentOf(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }
+// FailedShare formats a share of failed operations with three digits, because small differences
+// matter.
+func FailedShare(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }
 
 func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 

@@ -250,8 +250,8 @@ func (c *Gated) judge(most float64, tests int) {
 	default:
 		c.State = GatePossible
 		if x.timeExcluded(most) {
-			c.Why = fmt.Sprintf("more operations may fail: %.3g%% and %.3g%%, a difference of up to %.3g percentage points",
-				100*x.Failing.Second, 100*x.Failing.First, 100*x.Failing.Difference().High)
+			c.Why = fmt.Sprintf("more operations may fail: %s and %s, a difference of up to %.3g percentage points",
+				FailedShare(x.Failing.Second), FailedShare(x.Failing.First), 100*x.Failing.Difference().High)
 		}
 		x.estimate(x.moreUntilJudged(most, float64(tests)))
 	}

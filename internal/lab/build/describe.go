@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,32 +58,31 @@ func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, 
 
 // describe returns the worker's first answer and what it wrote to stderr.
 func describe(ctx context.Context, executable string, args []string) (a protocol.Response, stderr string, err error) {
-	line, err := json.Marshal(protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})
-	if err != nil {
-		return a, "", err
-	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	limit := process.NewAlarm(DescribeLimit, func() { end(fmt.Errorf("no answer within %v", DescribeLimit)) })
 	defer limit.Stop()
-	answered := false
-	var misunderstood error
-	c := process.Conversation{Executable: executable, Args: args, Hear: func(line []byte) bool {
-		if !answered {
-			answered = true
-			if err := json.Unmarshal(line, &a); err != nil {
-				misunderstood = fmt.Errorf("it printed no protocol line: %.80q", line)
-			}
-			end(nil) // the first answer is enough
-		}
-		return false
-	}}
-	err = c.Run(ctx, line)
-	switch {
-	case answered:
-		err = misunderstood
-	case err == nil:
-		err = errors.New("it exits without an answer")
+	w, err := process.Start(ctx, executable, args, "", process.NewMark(), false)
+	if err != nil {
+		return a, "", err
 	}
-	return a, c.Stderr, err
+	w.Send(protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})
+	lines := w.Lines()
+	answered := lines.Scan()
+	if answered && json.Unmarshal(lines.Bytes(), &a) != nil {
+		err = fmt.Errorf("it printed no protocol line: %.80q", lines.Bytes())
+	}
+	if answered || errors.Is(lines.Err(), bufio.ErrTooLong) {
+		end(lines.Err()) // nothing more is needed
+	}
+	switch exit := w.End(); {
+	case answered:
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case process.ExitedWell(exit):
+		err = errors.New("it exits without an answer")
+	default:
+		err = exit
+	}
+	return a, w.Errors(), err
 }

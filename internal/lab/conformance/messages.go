@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -65,19 +66,38 @@ func (h *heard) failed(code, why string) error {
 func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Response) bool) (*heard, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialLimit, fmt.Errorf("no end within %v", trialLimit))
 	defer cancel()
+	ctx, kill := context.WithCancelCause(ctx)
+	defer kill(nil)
 	h := &heard{}
+	w, err := process.Start(ctx, s.Worker, s.Ref.Args(), s.Dir, process.NewMark(), false, s.Ref.Env()...)
+	if err != nil {
+		return h, err
+	}
+	_, _ = w.Input.Write(append(line, '\n')) // if the worker has ended, its exit status says why
 	var bad error
-	c := process.Conversation{Executable: s.Worker, Args: s.Ref.Args(), Env: s.Ref.Env(), Dir: s.Dir, Hear: func(line []byte) bool {
+	lines := w.Lines()
+	for lines.Scan() {
 		var a protocol.Response
-		if err := json.Unmarshal(line, &a); err != nil && bad == nil {
-			bad = fmt.Errorf("an answer is not understood: %w: %.80q: write one JSON object on each line of standard output, and nothing else", err, line)
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil && bad == nil {
+			bad = fmt.Errorf("an answer is not understood: %w: %.80q: write one JSON object on each line of standard output, and nothing else", err, lines.Bytes())
 		}
-		h.lines = append(h.lines, bytes.Clone(line))
+		h.lines = append(h.lines, bytes.Clone(lines.Bytes()))
 		h.answers = append(h.answers, a)
-		return hangUp == nil && !final(a.Type) || hangUp != nil && !hangUp(&a)
-	}}
-	err := c.Run(ctx, line)
-	h.read = c.BytesRead
+		if hangUp == nil && final(a.Type) || hangUp != nil && hangUp(&a) {
+			w.Input.Close()
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		kill(err)
+	}
+	err = w.End()
+	h.read = process.BytesRead(w.ProcessState)
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case process.ExitedWell(err):
+		err = nil
+	}
 	return h, cmp.Or(bad, err)
 }
 

@@ -47,9 +47,9 @@ func InvoluntarySwitches(state *os.ProcessState) *int64 {
 	return nil
 }
 
-// bytesRead returns how many bytes an ended process and its children have read from disks. It returns 0 if
+// BytesRead returns how many bytes an ended process and its children have read from disks. It returns 0 if
 // that is not known. Linux counts in units of 512 bytes.
-func bytesRead(state *os.ProcessState) int64 {
+func BytesRead(state *os.ProcessState) int64 {
 	if state == nil {
 		return 0
 	}

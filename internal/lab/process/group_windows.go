@@ -29,8 +29,8 @@ func OwnUserTime() time.Duration { return 0 }
 // InvoluntarySwitches returns nil, because Windows does not count these switches per process.
 func InvoluntarySwitches(*os.ProcessState) *int64 { return nil }
 
-// bytesRead returns 0, because Windows does not count the reads from disks separately.
-func bytesRead(*os.ProcessState) int64 { return 0 }
+// BytesRead returns 0, because Windows does not count the reads from disks separately.
+func BytesRead(*os.ProcessState) int64 { return 0 }
 
 // OwnBytesRead returns 0, because Windows does not count the reads from disks separately.
 func OwnBytesRead() int64 { return 0 }

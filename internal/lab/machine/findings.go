@@ -60,22 +60,27 @@ type findings []result.Finding
 
 // add adds a finding if the parameter "applies" is true. The finding has no value and no limit.
 func (l *findings) add(applies bool, code string, f result.Fitness) {
+	l.measured(applies, code, f, 0, 0)
+}
+
+// measured adds a finding with a value and a limit if the parameter "applies" is true.
+func (l *findings) measured(applies bool, code string, f result.Fitness, value, limit float64) {
 	if applies {
-		*l = append(*l, result.Finding{Code: code, Fitness: f})
+		*l = append(*l, result.Finding{Code: code, Fitness: f, Value: value, Limit: limit})
 	}
 }
 
 // above adds a finding if the parameter "value" is not nil and is greater than the limit.
 func (l *findings) above(code string, f result.Fitness, value *float64, limit float64) {
-	if value != nil && *value > limit {
-		*l = append(*l, result.Finding{Code: code, Fitness: f, Value: *value, Limit: limit})
+	if value != nil {
+		l.measured(*value > limit, code, f, *value, limit)
 	}
 }
 
 // below adds a finding if the parameter "value" is not nil and is less than the limit.
 func (l *findings) below(code string, f result.Fitness, value *int64, limit float64) {
-	if value != nil && float64(*value) < limit {
-		*l = append(*l, result.Finding{Code: code, Fitness: f, Value: float64(*value), Limit: limit})
+	if value != nil {
+		l.measured(float64(*value) < limit, code, f, float64(*value), limit)
 	}
 }
 
@@ -106,9 +111,7 @@ func noiseFindings(c *result.Checkup) (list findings) {
 			off = s - 1
 		}
 	}
-	if math.Abs(off) > result.OffSpeed && len(c.Noise.Speeds) >= 3 {
-		list = append(list, result.Finding{Code: result.WarningCalibration, Fitness: result.Measurable, Value: off, Limit: result.OffSpeed})
-	}
+	list.measured(math.Abs(off) > result.OffSpeed && len(c.Noise.Speeds) >= 3, result.WarningCalibration, result.Measurable, off, result.OffSpeed)
 	if *c.Difference > measurableDifference {
 		list.above(result.FindingNoise, result.Unfit, c.Difference, measurableDifference)
 	} else {
@@ -126,16 +129,12 @@ func cpuFindings(c *result.Checkup) (list findings) {
 	list.above(result.WarningSteal, result.Measurable, c.Steal, maxSteal)
 	list.add(c.OnBattery != nil && *c.OnBattery, result.FindingBattery, result.Measurable)
 	list.add(c.Machine.Governor != "" && c.Machine.Governor != "performance", result.WarningGovernor, result.Measurable)
-	if c.Quota != nil && *c.Quota > 0 && *c.Quota < cores {
-		list = append(list, result.Finding{Code: result.FindingQuota, Fitness: result.Measurable, Value: *c.Quota, Limit: cores})
+	if c.Quota != nil {
+		list.measured(*c.Quota > 0 && *c.Quota < cores, result.FindingQuota, result.Measurable, *c.Quota, cores)
 	}
-	if c.UsableCores == 1 {
-		list = append(list, result.Finding{Code: result.FindingCores, Fitness: result.Measurable, Value: 1, Limit: 2})
-	}
-	if v := max(c.Clock.ReadNS, c.Clock.ResolutionNS); slices.Contains(slowClocks, c.Clock.Source) ||
-		c.Clock.ResolutionNS > int64(maxResolution) || c.Clock.ReadNS > int64(maxRead) {
-		list = append(list, result.Finding{Code: result.FindingClock, Fitness: result.Measurable, Value: float64(v), Limit: float64(maxRead)})
-	}
+	list.measured(c.UsableCores == 1, result.FindingCores, result.Measurable, 1, 2)
+	slow := slices.Contains(slowClocks, c.Clock.Source) || c.Clock.ResolutionNS > int64(maxResolution) || c.Clock.ReadNS > int64(maxRead)
+	list.measured(slow, result.FindingClock, result.Measurable, float64(max(c.Clock.ReadNS, c.Clock.ResolutionNS)), float64(maxRead))
 	memory := c.AvailableBytes
 	if l := c.MemoryLimitBytes; l != nil && (memory == nil || *l < *memory) {
 		memory = l
@@ -168,8 +167,8 @@ func diskFindings(c *result.Checkup) (list findings) {
 	list.above(result.FindingDisk, result.Measurable, c.IOPressure, maxPressure)
 	if r := c.Fsync.Reaches; r != nil && !*r {
 		list.add(true, result.WarningSync, result.Measurable)
-	} else if c.Fsync.MedianNS > int64(maxFsync) {
-		list = append(list, result.Finding{Code: result.FindingSlow, Fitness: result.Fit, Value: float64(c.Fsync.MedianNS), Limit: float64(maxFsync)})
+	} else {
+		list.measured(c.Fsync.MedianNS > int64(maxFsync), result.FindingSlow, result.Fit, float64(c.Fsync.MedianNS), float64(maxFsync))
 	}
 	kind := strings.ToLower(c.Machine.FileSystem)
 	list.add(slices.Contains(networkKinds, kind), result.FindingNetwork, result.Measurable)
@@ -186,8 +185,6 @@ func toolFindings(c *result.Checkup) (list findings) {
 		}
 	}
 	list.add(c.Tools.Go == "", result.FindingNoGo, result.Unfit)
-	if c.Tools.Go != "" && noCC > 0 {
-		list = append(list, result.Finding{Code: result.FindingNoCC, Fitness: result.Fit, Value: float64(noCC)})
-	}
+	list.measured(c.Tools.Go != "" && noCC > 0, result.FindingNoCC, result.Fit, float64(noCC), 0)
 	return list
 }

@@ -140,3 +140,20 @@ func (c *check) histogram(key, text string) *latency.Histogram {
 	}
 	return h
 }
+
+// summarize recomputes a summary of latencies from its histogram. The parameter "want" says how many latencies
+// the histogram must hold. If it holds another number, summarize adds a fault. The parameter "why" explains, for
+// the message, why this number is wanted. summarize returns the histogram, or nil if it can't be decoded.
+func (c *check) summarize(key string, s *latency.Summary, want int64, why string) *latency.Histogram {
+	h := c.histogram(key+".histogram", s.Histogram)
+	if h == nil {
+		return nil
+	}
+	given := *s
+	*s = h.Summary(given.Operation)
+	if s.Count != want {
+		c.protocol(key+".histogram", "holds %d latencies: want %d, %s", s.Count, want, why)
+	}
+	s.Failed, s.EndedEarly, s.Histogram = given.Failed, given.EndedEarly, given.Histogram
+	return h
+}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -183,7 +182,7 @@ func (c *jobCheck) group(key string, g *protocol.Group, members int) {
 		c.protocol(key+".errors", "counts %d in all: want %d, as failed says", sum, g.Failed)
 	}
 	g.Errors = named(g.Errors)
-	c.latency(key+".latency", &g.Latency, g.Operations, "as operations says")
+	c.summarize(key+".latency", &g.Latency, g.Operations, "as operations says")
 }
 
 func (c *jobCheck) opened(r []protocol.Opened) {
@@ -248,8 +247,8 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 		c.natural(at+".failed", l.Failed)
 		c.natural(at+".cpu_ns", l.CPUNS)
 		c.part(at+".member_cpu_ns", l.MemberCPUNS, l.CPUNS, "the CPU time of all processes")
-		c.latency(at+".acknowledged", &l.Acknowledged, max(l.Acknowledged.Count, 1), "as count says, and at least 1")
-		c.latency(at+".visible", &l.Visible, max(l.Visible.Count, 1), "as count says, and at least 1")
+		c.summarize(at+".acknowledged", &l.Acknowledged, max(l.Acknowledged.Count, 1), "as count says, and at least 1")
+		c.summarize(at+".visible", &l.Visible, max(l.Visible.Count, 1), "as count says, and at least 1")
 	}
 	if (r.Harmed == nil) != (j.Harm == nil) {
 		c.protocol("cluster.harmed", "is there or not: want it if, and only if, harm was asked for")
@@ -258,22 +257,6 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 	if j.Harm != nil {
 		c.harmed(j.Harm, r)
 	}
-}
-
-// latency recomputes a summary of latencies from its histogram, and replaces the summary. The parameter
-// "want" says how many latencies the histogram must hold. If it holds another number, latency adds a fault.
-// The parameter "why" explains, for the message, why this number is wanted.
-func (c *jobCheck) latency(key string, given *latency.Summary, want int64, why string) {
-	h := c.histogram(key+".histogram", given.Histogram)
-	if h == nil {
-		return
-	}
-	s := h.Summary(given.Operation)
-	if s.Count != want {
-		c.protocol(key+".histogram", "holds %d latencies: want %d, %s", s.Count, want, why)
-	}
-	s.Failed, s.EndedEarly, s.Histogram = given.Failed, given.EndedEarly, given.Histogram
-	*given = s
 }
 
 func (c *jobCheck) harmed(j *protocol.ClusterHarm, r *protocol.Clustered) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -64,20 +65,16 @@ func (c *sampleCheck) latency(i int, name string) {
 		c.protocol(at+".ended_early", "is %d: want 0, as no statement of %s has if_empty", l.EndedEarly, name)
 	}
 	c.share(i, at)
-	h := c.histogram(at+".histogram", l.Histogram)
+	s := latency.Summary{Operation: name, Failed: l.Failed, EndedEarly: l.EndedEarly, Histogram: l.Histogram}
+	h := c.summarize(at, &s, l.Count, "as count says")
 	if h == nil {
 		return
-	}
-	s := h.Summary(name)
-	if s.Count != l.Count {
-		c.protocol(at+".histogram", "holds %d latencies: want %d, as count says", s.Count, l.Count)
 	}
 	least, greatest := h.Least()
 	c.least += least
 	if wall := time.Duration(c.said.WallNS); time.Duration(greatest) > within(wall, clockSlack, clockShare) {
 		c.protocol(at+".histogram", "has a latency of %v: want at most the wall time, %v", time.Duration(greatest), wall)
 	}
-	s.Failed, s.EndedEarly, s.Histogram = l.Failed, l.EndedEarly, l.Histogram
 	c.made = append(c.made, s)
 }
 

@@ -93,8 +93,7 @@ func (p *Processes) divide(c *Case) division {
 		}
 		d.slices[ph.Name] = max(1, int64(long/each))
 	}
-	outside := slices.Sorted(maps.Values(at.outside))
-	inClock := outside[len(outside)/2] * mostInClock / (1 - mostInClock)
+	inClock := median(slices.Collect(maps.Values(at.outside))) * mostInClock / (1 - mostInClock)
 	if again > 0 {
 		for name, wall := range repeated {
 			times := func(long time.Duration) int64 {
@@ -119,12 +118,16 @@ func middle(of map[int]phasePace) (wall, each float64) {
 	for _, x := range of {
 		walls, eachs = append(walls, x.wall), append(eachs, x.each)
 	}
-	if walls == nil {
-		return 0, 0
+	return median(walls), median(eachs)
+}
+
+// median returns the median, of an even number of values the greater of the two in the middle. It returns 0 if
+// there are no values.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
 	}
-	slices.Sort(walls)
-	slices.Sort(eachs)
-	return walls[len(walls)/2], eachs[len(eachs)/2]
+	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
 // rowsInSlice is for a query that is executed once. It returns how many of the query's rows each slice should
@@ -139,11 +142,7 @@ func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 			fetch, rows = append(fetch, x.fetch), x.rows
 		}
 	}
-	if fetch == nil {
-		return 0
-	}
-	slices.Sort(fetch)
-	took := fetch[len(fetch)/2]
+	took := median(fetch)
 	parts := math.Floor(min(took/want, rows))
 	if took < wall/2 || parts < 2 {
 		return 0

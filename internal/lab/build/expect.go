@@ -35,21 +35,13 @@ type ExpectedBuild struct {
 // "now". Some builds may already be running. The parameter "busy" has the times at which they end. All
 // times are counted from the beginning.
 func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (end time.Duration) {
-	var places [atOnce]time.Duration // time at which each of the places for a build is free
-	for i := range places {
-		places[i] = now
-	}
-	copy(places[:], busy)
+	places := slices.Repeat([]time.Duration{now}, atOnce) // time at which each of the places for a build is free
+	copy(places, busy)
 	for _, x := range builds {
-		at := &places[0]
-		for i := range places {
-			if places[i] < *at {
-				at = &places[i]
-			}
-		}
-		*at = max(*at, x.Ready) + x.Takes
+		first := slices.Index(places, slices.Min(places))
+		places[first] = max(places[first], x.Ready) + x.Takes
 	}
-	return slices.Max(places[:])
+	return slices.Max(places)
 }
 
 // typical has the build time and the download size of a worker of each kind, if Go's caches are empty.

@@ -80,7 +80,7 @@ func (x *Asker) answers(ctx context.Context, i int, w *Questions) (*lab.Answered
 	}
 	a, err := lab.Answers(limited, x.Executables[i], lab.JobRequest{
 		Job: protocol.Job{Answers: &w.Job}, Path: path, Settings: settings, Seed: x.Seed, Ref: ref,
-	}, nil)
+	})
 	failed, isJob := errors.AsType[*lab.JobError](err)
 	switch {
 	case err == nil:

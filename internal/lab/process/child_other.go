@@ -2,6 +2,11 @@
 
 package process
 
+import "time"
+
+// WaitedFor returns nil, because only Linux reports how long threads wait for a CPU.
+func WaitedFor(int) *time.Duration { return nil }
+
 // endMarked does nothing: these systems have no common way to read another process's
 // environment.
 func endMarked(string, map[int]bool) {}

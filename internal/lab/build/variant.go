@@ -435,5 +435,5 @@ func memoryLimit(v string) string {
 // Same reports whether r and other are built from the same version of the same library, with the same options.
 func (r Ref) Same(other Ref) bool {
 	return r.Known != nil && r.Known == other.Known && r.Dir == other.Dir && maps.Equal(r.Options, other.Options) &&
-		cmp.Or(r.Version, r.Known.Version) == cmp.Or(other.Version, other.Known.Version)
+		r.version() == other.version()
 }

@@ -4,11 +4,15 @@ package machine
 
 import (
 	"fmt"
+	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/disk"
 	"github.com/shirou/gopsutil/v4/host"
 	"github.com/shirou/gopsutil/v4/mem"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -45,4 +49,34 @@ func Read(dir string) (result.Machine, error) {
 	}
 	platform(&m, resolved)
 	return m, nil
+}
+
+// Boot returns an identifier that changes when the machine is restarted. All processes on the machine get the
+// same identifier, also in containers. Boot returns "" if no identifier is available.
+func Boot() string {
+	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
+		return strings.TrimSpace(string(id))
+	}
+	name, err := os.Hostname()
+	since, failed := exec.Command("sysctl", "kern.boottime").Output() // macOS and the BSDs have this value
+	if words := strings.Fields(string(since)); err == nil && failed == nil && len(words) > 0 {
+		return name + " " + strings.Join(words, " ")
+	}
+	return ""
+}
+
+// Room returns how many bytes of memory are available, and how many bytes can be written to the file system
+// of a directory. If one of the two numbers is not known, the greatest possible number is returned for it.
+func Room(dir string) (memory, room uint64) {
+	memory, room = math.MaxUint64, math.MaxUint64
+	if v, err := mem.VirtualMemory(); err == nil {
+		memory = v.Available
+	}
+	if limit := memoryCap(); limit != nil {
+		memory = min(memory, uint64(max(0, *limit)))
+	}
+	if u, err := disk.Usage(dir); err == nil {
+		room = u.Free
+	}
+	return memory, room
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
@@ -134,12 +135,8 @@ func loadedTables(c *Case, n int) []Table {
 		ph := &c.Plan.Phases[i]
 		known = known && ph.Script == ""
 		for _, t := range c.Expect[ph.Name].Tables {
-			at := slices.IndexFunc(list, func(l Table) bool { return l.Table == t.Table })
-			if at < 0 {
-				at = len(list)
-				list = append(list, Table{Stored: plan.Stored{Table: t.Table}})
-			}
-			list[at].Rows += t.Rows
+			in := distinct.Find(&list, Table{Stored: plan.Stored{Table: t.Table}}, func(l Table) bool { return l.Table == t.Table })
+			in.Rows += t.Rows
 		}
 	}
 	for i := range list {

@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
-
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -246,12 +246,9 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 	var list []chosen
 	for _, ref := range m.Drivers {
 		ref, needed := ref.For(m.needs(w))
-		i := slices.IndexFunc(list, func(c chosen) bool { return c.ref.Name == ref.Name })
-		switch {
-		case i < 0:
-			list = append(list, chosen{ref, needed})
-		case needed != nil:
-			list[i].needed = needed
+		d := distinct.Find(&list, chosen{ref, needed}, func(c chosen) bool { return c.ref.Name == ref.Name })
+		if needed != nil {
+			d.needed = needed
 		}
 	}
 	return list

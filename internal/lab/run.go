@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -228,17 +229,13 @@ func (l *Laboratory) due(cases []*Case, round int) [][]*Case {
 // differ only in the side of the comparison. Otherwise, they are in the same group if they do the same work.
 func together(order []*Case, by *result.Compares) (groups [][]*Case) {
 	for _, c := range order {
-		i := slices.IndexFunc(groups, func(g []*Case) bool {
+		group := distinct.Find(&groups, nil, func(g []*Case) bool {
 			if by != nil {
 				return by.Beside(&g[0].Case, &c.Case)
 			}
 			return work(g[0]) == work(c)
 		})
-		if i < 0 {
-			groups = append(groups, []*Case{c})
-			continue
-		}
-		groups[i] = append(groups[i], c)
+		*group = append(*group, c)
 	}
 	return groups
 }

@@ -46,6 +46,16 @@ func Tokens(sql string) iter.Seq[Token] {
 	}
 }
 
+// All returns the tokens of sql with white space and comments.
+func All(sql string) (list []Token) {
+	for at := 0; at < len(sql); {
+		n, kind := Next(sql[at:])
+		list = append(list, Token{kind, sql[at : at+n], at})
+		at += n
+	}
+	return list
+}
+
 // Next returns the length in bytes and the kind of the first token of sql, which must not be
 // empty. A text or comment without an end extends to the end of sql.
 func Next(sql string) (n int, kind Kind) {

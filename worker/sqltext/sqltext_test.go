@@ -35,13 +35,12 @@ func TestTokens(t *testing.T) {
 		if !slices.Equal(got, c.Tokens) {
 			t.Errorf("%q: tokens %q, want %q", c.SQL, got, c.Tokens)
 		}
-		all := 0 // bytes of all tokens, with white space and comments
-		for all < len(c.SQL) {
-			n, _ := sqltext.Next(c.SQL[all:])
-			all += n
+		all := ""
+		for _, token := range sqltext.All(c.SQL) {
+			all += token.Text
 		}
-		if all != len(c.SQL) {
-			t.Errorf("%q: all tokens have %d bytes", c.SQL, all)
+		if all != c.SQL {
+			t.Errorf("%q: all tokens are %q", c.SQL, all)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -56,26 +57,59 @@ var (
 )
 
 // Trials runs one trial of each case, and returns them in the order of the cases. Trials take
-// turns: as many of them as the machine has room for run together. Trials returns an error only if
-// no trials can be run (for example, without a directory), or if ctx is canceled.
+// turns: as many of them as the machine has room for run together. Before the first trials of some
+// work, a pilot trial of each case runs, which is not returned unless it failed. Trials returns an
+// error only if no trials can be run (for example, without a directory), or if ctx is canceled.
 func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (list []*result.Trial, err error) {
 	for _, c := range cases {
 		if err := p.ceiling(ctx, c, seed); err != nil {
 			return nil, err
 		}
 	}
-	parts := p.fitting(cases)
+	by := map[*Case]*result.Trial{}
+	if p.needsPilot(cases) {
+		for _, part := range p.fitting(cases) {
+			trials, _, err := p.together(ctx, part, seed, purpose{pilot: true})
+			if err != nil {
+				return nil, err
+			}
+			for i, t := range trials {
+				if t.Status != result.OK {
+					by[part[i]] = t
+				}
+			}
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return by[c] != nil })
+	parts := p.fitting(rest)
 	if p.Hooks != nil {
-		parts = slices.Collect(slices.Chunk(cases, 1))
+		parts = slices.Collect(slices.Chunk(rest, 1))
 	}
 	for _, part := range parts {
 		trials, err := p.undisturbed(ctx, part, seed)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, trials...)
+		for i, t := range trials {
+			by[part[i]] = t
+		}
+	}
+	for _, c := range cases {
+		list = append(list, by[c])
 	}
 	return list, nil
+}
+
+// needsPilot reports whether to run a pilot trial of each case before the first trials of their work. Phases
+// can be divided into slices, and queries repeated, only if their times are known. A first trial without
+// slices would be the one that differs most: in nine of ten phases of a default run, it made the ratios of
+// rounds vary more, up to twice as much.
+func (p *Processes) needsPilot(cases []*Case) bool {
+	return p.Hooks == nil && slices.ContainsFunc(cases, func(c *Case) bool {
+		return p.paces[work(c)] == nil && !c.Once && !c.cold() && slices.ContainsFunc(c.Plan.Phases, func(ph plan.Phase) bool {
+			return !ph.Untimed && (c.mayRepeat(&ph) || p.Slice >= 0 && len(cases) > 1 && c.mayPause(&ph))
+		})
+	})
 }
 
 // mostDiscarded limits how many times in a row trials are discarded because this process was stopped while they
@@ -96,7 +130,7 @@ func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error) {
 	var discarded []time.Duration // how long this process was stopped in each discarded attempt
 	for {
-		list, stopped, err := p.together(ctx, cases, seed, nil)
+		list, stopped, err := p.together(ctx, cases, seed, purpose{})
 		if err != nil {
 			return nil, err
 		}
@@ -116,10 +150,15 @@ func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64)
 	}
 }
 
-// together runs one trial of each case. If the parameter "want" is not nil, it also records profiles. It
-// returns how long this process was stopped meanwhile. If there are several trials, only one of them works at a
-// time: see [turns].
-func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, want *Profiling) (list []*result.Trial, stopped time.Duration, err error) {
+// purpose says what trials are for. The zero value means trials that count.
+type purpose struct {
+	profiles *Profiling // if not nil, profiles are recorded
+	pilot    bool       // the trials only show how long phases take; they verify as little as later trials do
+}
+
+// together runs one trial of each case. It returns how long this process was stopped meanwhile. If there are
+// several trials, only one of them works at a time: see [turns].
+func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, why purpose) (list []*result.Trial, stopped time.Duration, err error) {
 	if p.good == nil { // this is the first call
 		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}
 		p.good, p.begins = map[*Case]int{}, map[*Case]*loaded{}
@@ -156,11 +195,11 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 		trials.Go(func() {
 			defer t.leave()
 			err := t.wait(ctx)
-			if want != nil || len(cases) == 1 && len(divided[i].repeats) == 0 {
+			if why.profiles != nil || len(cases) == 1 && len(divided[i].repeats) == 0 {
 				t = nil
 			}
 			if err == nil {
-				ended[i], err = p.once(ctx, c, begins[i], seed, want, t, divided[i])
+				ended[i], err = p.once(ctx, c, begins[i], seed, why, t, divided[i])
 			}
 			if err != nil {
 				cancel(err)
@@ -187,7 +226,9 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 			p.forget(c) // the case gets no further trials
 			continue
 		}
-		p.good[c]++
+		if !why.pilot {
+			p.good[c]++
+		}
 		p.learn(c, list[i])
 	}
 	return list, stopped, nil
@@ -200,15 +241,15 @@ type ending struct {
 	from, to reading       // from: before the worker started; to: after it had exited
 }
 
-// The method "once" runs one trial that begins with the database in the parameter "from". It records profiles
-// if the parameter "want" is not nil. The parameter "turn" is nil if the trial does not pause.
-func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn, as division) (e ending, _ error) {
+// The method "once" runs one trial that begins with the database in the parameter "from". The parameter
+// "turn" is nil if the trial does not pause.
+func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, why purpose, turn *turn, as division) (e ending, _ error) {
 	dir, err := p.directory("trial-")
 	if err != nil {
 		return e, err
 	}
 	defer os.RemoveAll(dir)
-	asked, err := want.request(dir)
+	asked, err := why.profiles.request(dir)
 	if err != nil {
 		return e, fmt.Errorf("making a directory for the profiles: %w", err)
 	}
@@ -216,7 +257,11 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	e.trial = t
 	begin := time.Now()
 	earlier := p.good[c]
-	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: earlier == 0, brief: brief(c.Workload, c.Plan, seed, earlier), profiling: want,
+	brief := brief(c.Workload, c.Plan, seed, earlier)
+	if why.pilot {
+		brief = verifiable(c.Plan)
+	}
+	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: earlier == 0 && !why.pilot, brief: brief, profiling: why.profiles,
 		next: from.phases, untold: from.phases > 0, tables: slices.Clone(from.tables), turn: turn}
 	path := filepath.Join(dir, "test.db")
 	if from.user != nil {
@@ -248,12 +293,12 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	c.hideValues(t)
 	nameColumn(t.Reason, c)
 	p.makeRoom(t.Reason)
-	if want != nil && t.Status == result.OK && ctx.Err() == nil {
-		if err := want.keep(ctx, dir, t); err != nil {
+	if why.profiles != nil && t.Status == result.OK && ctx.Err() == nil {
+		if err := why.profiles.keep(ctx, dir, t); err != nil {
 			return e, err
 		}
 	}
-	if c.bench != nil && t.Status == result.OK && ctx.Err() == nil {
+	if c.bench != nil && !why.pilot && t.Status == result.OK && ctx.Err() == nil {
 		s.bench(ctx, c, path)
 	}
 	if p.Hooks != nil {

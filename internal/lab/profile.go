@@ -91,7 +91,7 @@ func (p *Processes) Profile(ctx context.Context, c *Case, seed uint64, want Prof
 	if err := p.ceiling(ctx, c, seed); err != nil {
 		return nil, err
 	}
-	list, _, err := p.together(ctx, []*Case{c}, seed, &want)
+	list, _, err := p.together(ctx, []*Case{c}, seed, purpose{profiles: &want})
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,7 @@ const enoughRepeats = 10
 type pace struct {
 	phases  map[string]map[int]phasePace // shortest times, by name of the phase and ID of the case
 	outside map[int]float64              // shortest time of a trial outside its measured phases, in ns, by ID of the case
+	byRows  map[string]bool              // whether a query is divided by rows, by name of the phase; this must not change between rounds, because the two ways differ in what is in the caches
 }
 
 // phasePace has the wall time of a phase, its time per operation, and its number of rows. For a query that is
@@ -99,8 +100,13 @@ func (p *Processes) divide(c *Case) division {
 			times := func(long time.Duration) int64 {
 				return int64(min(math.Ceil((inClock-once)/again), math.Round(float64(long)/wall), mostRepeats))
 			}
-			n := times(longestRepeats)
-			if rows := rowsInSlice(at.phases[name], wall, float64(want)); rows > 0 && n < enoughRepeats {
+			n, rows := times(longestRepeats), rowsInSlice(at.phases[name], wall, float64(want))
+			byRows, decided := at.byRows[name]
+			if !decided {
+				byRows = rows > 0 && n < enoughRepeats
+				at.byRows[name] = byRows
+			}
+			if byRows && rows > 0 {
 				d.slices[name], n = rows, times(longestRepeats/2)
 			}
 			if n > 1 {
@@ -179,7 +185,7 @@ func (c *Case) mayPause(p *plan.Phase) bool {
 func (p *Processes) learn(c *Case, t *result.Trial) {
 	at := p.paces[work(c)]
 	if at == nil {
-		at = &pace{map[string]map[int]phasePace{}, map[int]float64{}}
+		at = &pace{map[string]map[int]phasePace{}, map[int]float64{}, map[string]bool{}}
 		p.paces[work(c)] = at
 	}
 	n, outside := p.needs[c], float64(t.TookNS)

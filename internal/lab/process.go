@@ -105,9 +105,9 @@ func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (lis
 // slices would be the one that differs most: in nine of ten phases of a default run, it made the ratios of
 // rounds vary more, up to twice as much.
 func (p *Processes) needsPilot(cases []*Case) bool {
-	return p.Hooks == nil && slices.ContainsFunc(cases, func(c *Case) bool {
+	return p.Slice >= 0 && p.Hooks == nil && slices.ContainsFunc(cases, func(c *Case) bool {
 		return p.paces[work(c)] == nil && !c.Once && !c.cold() && slices.ContainsFunc(c.Plan.Phases, func(ph plan.Phase) bool {
-			return !ph.Untimed && (c.mayRepeat(&ph) || p.Slice >= 0 && len(cases) > 1 && c.mayPause(&ph))
+			return !ph.Untimed && (c.mayRepeat(&ph) || len(cases) > 1 && c.mayPause(&ph))
 		})
 	})
 }

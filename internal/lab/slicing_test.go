@@ -66,15 +66,15 @@ func testSlices(t *testing.T, executable string, reports bool) {
 	other := *cases[0]
 	other.ID = 2
 	cases = append(cases, &other)
-	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
-	first, err := p.Trials(t.Context(), cases, 7)
-	if err != nil {
-		t.Fatal(err)
+	var lists [2][]*result.Trial
+	for i, slice := range []time.Duration{-1, 1} {
+		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: slice}
+		var err error
+		if lists[i], err = p.Trials(t.Context(), cases, 7); err != nil {
+			t.Fatal(err)
+		}
 	}
-	second, err := p.Trials(t.Context(), cases, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first, second := lists[0], lists[1]
 	for i := range cases {
 		a, b := first[i], second[i]
 		if a.Status != result.OK || b.Status != result.OK || !b.Alternated {
@@ -84,10 +84,13 @@ func testSlices(t *testing.T, executable string, reports bool) {
 		for k, s := range b.Samples {
 			before := a.Samples[k]
 			if before.Slices != 0 {
-				t.Errorf("phase %s: %d slices in a worker's first trial", s.Phase, before.Slices)
+				t.Errorf("phase %s: %d slices in one piece", s.Phase, before.Slices)
 			}
 			if s.Phase != "timed" && (s.Operations != before.Operations || s.Rows != before.Rows) {
 				t.Errorf("phase %s: %d operations and %d rows in slices, %d and %d in one piece", s.Phase, s.Operations, s.Rows, before.Operations, before.Rows)
+			}
+			if s.Phase == "none" && s.Checksum == "" {
+				t.Errorf("phase %s is not verified in the first trial that counts", s.Phase)
 			}
 			if s.SeenNS < s.WallNS {
 				t.Errorf("phase %s: the clock ran for %d ns, the lab saw %d", s.Phase, s.WallNS, s.SeenNS)
@@ -108,7 +111,7 @@ func testSlices(t *testing.T, executable string, reports bool) {
 				t.Errorf("phase %s: the slices take %d ns, the phase %d", s.Phase, sum, all)
 			}
 			if repeated := s.Phase == "none"; (s.Repeats > 1) != repeated || before.Repeats != 0 || repeated && (s.Slices > 25 || 2*s.Slices > s.Repeats) {
-				t.Errorf("phase %s: executed %d times in %d slices, and %d times at first", s.Phase, s.Repeats, s.Slices, before.Repeats)
+				t.Errorf("phase %s: executed %d times in %d slices, and %d times in one piece", s.Phase, s.Repeats, s.Slices, before.Repeats)
 			}
 		}
 		if got["timed"] < 10 {
@@ -147,8 +150,8 @@ phases:
 		cases := casesOf(t, executable, 7, nil, nil, parse(t, yaml))
 		other := *cases[0]
 		other.ID = 2
-		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 100 * time.Microsecond}
-		for i := range 2 {
+		for i, slice := range []time.Duration{-1, 100 * time.Microsecond} {
+			p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: slice}
 			list, err := p.Trials(t.Context(), []*lab.Case{cases[0], &other}, 7)
 			if err != nil {
 				t.Fatal(err)
@@ -176,8 +179,8 @@ phases:
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	c := casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, sliced))[0]
-	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
-	for i := range 2 {
+	for i, slice := range []time.Duration{-1, 1} {
+		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: slice}
 		got, err := p.Trial(t.Context(), c, 7)
 		if err != nil {
 			t.Fatal(err)
@@ -234,12 +237,9 @@ func TestColdCaches(t *testing.T) {
 	for _, text := range []string{sliced, inTwo} {
 		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
 		cases := casesOf(t, faulty(t, "server-none"), 7, both, nil, parse(t, text))
-		var list []*result.Trial
-		for range 2 { // the first trials are never divided
-			var err error
-			if list, err = p.Trials(t.Context(), cases, 7); err != nil {
-				t.Fatal(err)
-			}
+		list, err := p.Trials(t.Context(), cases, 7)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for i, got := range list {
 			if got.Status != result.OK {
@@ -318,7 +318,7 @@ func TestRoom(t *testing.T) {
 		memory, disk uint64
 		want         []int
 	}{
-		{"first trials", much, much, []int{2, 2, 1}},
+		{"pilot trials, first trials", much, much, []int{2, 2, 1, 5}},
 		{"much of both", much, much, []int{5}},
 		{"little memory", 1 << 20, much, []int{2, 2, 1}},
 		{"little disk", much, 100, []int{2, 2, 1}},
@@ -342,12 +342,9 @@ func TestOnePiece(t *testing.T) {
 	cases := []*lab.Case{tinyCase(t, faulty(t, "none")), tinyCase(t, faulty(t, "none"))}
 	cases[1].ID = 2
 	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
-	var got []*result.Trial
-	for range 2 {
-		var err error
-		if got, err = p.Trials(t.Context(), cases, 7); err != nil {
-			t.Fatal(err)
-		}
+	got, err := p.Trials(t.Context(), cases, 7)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if w := got[0].Warnings; len(w) != 1 || w[0].Code != result.WarningOnePiece || w[0].Phase != "insert" {
 		t.Errorf("%+v", w)
@@ -423,9 +420,9 @@ func twice(t *testing.T, c *lab.Case) (list []*result.Sample) {
 	t.Helper()
 	other := *c
 	other.ID = c.ID + 1
-	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
-	p.SetCeiling(4, 1e6)
-	for range 2 {
+	for _, slice := range []time.Duration{-1, 1} {
+		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: slice}
+		p.SetCeiling(4, 1e6)
 		got, err := p.Trials(t.Context(), []*lab.Case{c, &other}, 7)
 		if err != nil {
 			t.Fatal(err)

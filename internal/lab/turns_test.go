@@ -43,7 +43,7 @@ func TestAlternate(t *testing.T) {
 			if second == "sleeps" {
 				limit = 10 * time.Second // within this time the first worker must have ended
 			}
-			p := &lab.Processes{Dir: dir, Limit: limit}
+			p := &lab.Processes{Dir: dir, Limit: limit, Slice: -1} // without a pilot trial
 			got, err := p.Trials(t.Context(), []*lab.Case{tinyCase(t, faulty(t, first)), tinyCase(t, faulty(t, second))}, 7)
 			if err != nil {
 				t.Fatal(err)

@@ -403,12 +403,12 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// The method "let" allows trials to continue until the given number of them have run. It affects
-// only drivers of the type "holding".
+// The method "let" allows trials to continue until the given number of them have run, apart from the
+// pilot trial. It affects only drivers of the type "holding".
 func (p *place) let(trials int) {
 	p.t.Helper()
 	// The file is renamed, so that no worker reads half of it.
-	p.write("new", strconv.Itoa(trials), 0o644)
+	p.write("new", strconv.Itoa(1+trials), 0o644)
 	if err := os.Rename(filepath.Join(p.dir, "new"), filepath.Join(p.dir, "let")); err != nil {
 		p.t.Fatal(err)
 	}
@@ -420,7 +420,7 @@ func (p *place) inTrialAfter(trials int) {
 	p.t.Helper()
 	eventually(p.t, "the next trial is held", func() bool {
 		held, err := os.Stat(filepath.Join(p.dir, "begun"))
-		return err == nil && held.Size() == int64(trials+1) && p.stored() == trials
+		return err == nil && held.Size() == int64(1+trials+1) && p.stored() == trials
 	})
 }
 

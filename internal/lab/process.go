@@ -69,7 +69,7 @@ func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (lis
 	by := map[*Case]*result.Trial{}
 	if p.needsPilot(cases) {
 		for _, part := range p.fitting(cases) {
-			trials, _, err := p.together(ctx, part, seed, purpose{pilot: true})
+			trials, err := p.undisturbed(ctx, part, seed, purpose{pilot: true})
 			if err != nil {
 				return nil, err
 			}
@@ -86,7 +86,7 @@ func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (lis
 		parts = slices.Collect(slices.Chunk(rest, 1))
 	}
 	for _, part := range parts {
-		trials, err := p.undisturbed(ctx, part, seed)
+		trials, err := p.undisturbed(ctx, part, seed, purpose{})
 		if err != nil {
 			return nil, err
 		}
@@ -127,10 +127,10 @@ func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 
 // undisturbed runs one trial of each case. If this process was stopped meanwhile, it discards the trials and
 // runs them again, at most mostDiscarded times.
-func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error) {
+func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64, why purpose) ([]*result.Trial, error) {
 	var discarded []time.Duration // how long this process was stopped in each discarded attempt
 	for {
-		list, stopped, err := p.together(ctx, cases, seed, purpose{})
+		list, stopped, err := p.together(ctx, cases, seed, why)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64)
 // purpose says what trials are for. The zero value means trials that count.
 type purpose struct {
 	profiles *Profiling // if not nil, profiles are recorded
-	pilot    bool       // the trials only show how long phases take; they verify as little as later trials do
+	pilot    bool       // the trials only show how long phases take; like first trials, they verify everything
 }
 
 // together runs one trial of each case. It returns how long this process was stopped meanwhile. If there are
@@ -257,11 +257,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	e.trial = t
 	begin := time.Now()
 	earlier := p.good[c]
-	brief := brief(c.Workload, c.Plan, seed, earlier)
-	if why.pilot {
-		brief = verifiable(c.Plan)
-	}
-	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: earlier == 0 && !why.pilot, brief: brief, profiling: why.profiles,
+	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: earlier == 0, brief: brief(c.Workload, c.Plan, seed, earlier), profiling: why.profiles,
 		next: from.phases, untold: from.phases > 0, tables: slices.Clone(from.tables), turn: turn}
 	path := filepath.Join(dir, "test.db")
 	if from.user != nil {

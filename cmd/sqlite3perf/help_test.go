@@ -61,7 +61,7 @@ func TestFlagGroups(t *testing.T) {
 		}
 	}
 	slices.Sort(commands)
-	want := []string{"advise", "bisect", "cluster", "compare", "gate", "locks", "profile", "reproduce", "run", "tune"}
+	want := []string{"advise", "bisect", "cluster", "compare", "crash", "gate", "locks", "profile", "reproduce", "run", "tune"}
 	if !slices.Equal(commands, want) {
 		t.Errorf("flags are in groups in %q, want %q", commands, want)
 	}

@@ -60,42 +60,49 @@ var (
 // turns: as many of them as the machine has room for run together. Before the first trials of some
 // work, a pilot trial of each case runs, which is not returned unless it failed. Trials returns an
 // error only if no trials can be run (for example, without a directory), or if ctx is canceled.
-func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (list []*result.Trial, err error) {
+func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error) {
+	if !p.needsPilot(cases) {
+		return p.inParts(ctx, cases, seed, purpose{})
+	}
+	list, err := p.inParts(ctx, cases, seed, purpose{pilot: true})
+	if err != nil {
+		return nil, err
+	}
+	var rest []*Case
+	for i, t := range list {
+		if t.Status == result.OK {
+			rest = append(rest, cases[i])
+		}
+	}
+	counted, err := p.inParts(ctx, rest, seed, purpose{})
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range list {
+		if t.Status == result.OK {
+			list[i], counted = counted[0], counted[1:]
+		}
+	}
+	return list, nil
+}
+
+// inParts runs one trial of each case. Those for which the machine has no room run after the others.
+func (p *Processes) inParts(ctx context.Context, cases []*Case, seed uint64, why purpose) (list []*result.Trial, err error) {
 	for _, c := range cases {
 		if err := p.ceiling(ctx, c, seed); err != nil {
 			return nil, err
 		}
 	}
-	by := map[*Case]*result.Trial{}
-	if p.needsPilot(cases) {
-		for _, part := range p.fitting(cases) {
-			trials, err := p.undisturbed(ctx, part, seed, purpose{pilot: true})
-			if err != nil {
-				return nil, err
-			}
-			for i, t := range trials {
-				if t.Status != result.OK {
-					by[part[i]] = t
-				}
-			}
-		}
-	}
-	rest := slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return by[c] != nil })
-	parts := p.fitting(rest)
+	parts := p.fitting(cases)
 	if p.Hooks != nil {
-		parts = slices.Collect(slices.Chunk(rest, 1))
+		parts = slices.Collect(slices.Chunk(cases, 1))
 	}
 	for _, part := range parts {
-		trials, err := p.undisturbed(ctx, part, seed, purpose{})
+		trials, err := p.undisturbed(ctx, part, seed, why)
 		if err != nil {
 			return nil, err
 		}
-		for i, t := range trials {
-			by[part[i]] = t
-		}
-	}
-	for _, c := range cases {
-		list = append(list, by[c])
+		list = append(list, trials...)
 	}
 	return list, nil
 }
@@ -116,9 +123,9 @@ func (p *Processes) needsPilot(cases []*Case) bool {
 // ran. On an overloaded machine, it may seem to be stopped every time, and this must not block a run.
 const mostDiscarded = 5
 
-// Trial runs one trial of one case, as [Processes.Trials] does.
+// Trial runs one trial of one case, as [Processes.Trials] does, but without a pilot trial.
 func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
-	list, err := p.Trials(ctx, []*Case{c}, seed)
+	list, err := p.inParts(ctx, []*Case{c}, seed, purpose{})
 	if err != nil {
 		return nil, err
 	}

@@ -181,10 +181,11 @@ func TestAlone(t *testing.T) {
 	c := casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, sliced))[0]
 	for i, slice := range []time.Duration{-1, 1} {
 		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: slice}
-		got, err := p.Trial(t.Context(), c, 7)
+		list, err := p.Trials(t.Context(), []*lab.Case{c}, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
+		got := list[0]
 		if got.Status != result.OK || got.Alternated {
 			t.Fatalf("%s, alternated %v: %+v", got.Status, got.Alternated, got.Reason)
 		}

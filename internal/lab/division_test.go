@@ -9,7 +9,8 @@ import (
 )
 
 // TestByRowsForEver checks that a query which is divided by rows in its first round stays so, even if later
-// trials would allow more executions. Otherwise the rounds would differ in what is in the caches.
+// trials would allow more executions. Otherwise the rounds would differ in what is in the caches. A query that
+// is not divided by rows must be executed an even number of times, because a turn has two executions.
 func TestByRowsForEver(t *testing.T) {
 	t.Parallel()
 	c := &Case{Case: result.Case{ID: 1, Workload: "rows"}}
@@ -28,6 +29,9 @@ func TestByRowsForEver(t *testing.T) {
 		p.learn(c, trial(first.outside))
 		if got := p.divide(c).slices["all"] > 0; got != first.byRows {
 			t.Fatalf("%v outside the clock: divided by rows %v", first.outside, got)
+		}
+		if n := p.divide(c).repeats["all"]; !first.byRows && n != 16 { // 150 ms have room for 15
+			t.Errorf("%d executions, want 16", n)
 		}
 		p.paces[work(c)].outside[c.ID] = float64(time.Second + 10*time.Millisecond - first.outside)
 		if got := p.divide(c).slices["all"] > 0; got != first.byRows {

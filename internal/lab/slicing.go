@@ -108,6 +108,8 @@ func (p *Processes) divide(c *Case) division {
 			}
 			if byRows && rows > 0 {
 				d.slices[name], n = rows, times(longestRepeats/2)
+			} else if n > 1 {
+				n += n % 2 // a turn has two executions, and the last turn should be complete
 			}
 			if n > 1 {
 				d.repeats[name] = n

@@ -108,9 +108,8 @@ func (p *Processes) inParts(ctx context.Context, cases []*Case, seed uint64, why
 }
 
 // needsPilot reports whether to run a pilot trial of each case before the first trials of their work. Phases
-// can be divided into slices, and queries repeated, only if their times are known. A first trial without
-// slices would be the one that differs most: in nine of ten phases of a default run, it made the ratios of
-// rounds vary more, up to twice as much.
+// can be divided into slices, and queries repeated, only if their times are known. Without pilot trials, the
+// first round would be measured in another way than later rounds, and its ratios would differ from theirs.
 func (p *Processes) needsPilot(cases []*Case) bool {
 	return p.Slice >= 0 && p.Hooks == nil && slices.ContainsFunc(cases, func(c *Case) bool {
 		return p.paces[work(c)] == nil && !c.Once && !c.cold() && slices.ContainsFunc(c.Plan.Phases, func(ph plan.Phase) bool {

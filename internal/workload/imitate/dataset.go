@@ -122,7 +122,7 @@ func (b *builder) load(t *table) string {
 	return d.name
 }
 
-// fill adds columns to a data set: those of its table, and hidden ones.
+// fill adds the columns of its table to a data set, and the hidden columns that they need.
 func (b *builder) fill(d *dataSet) {
 	if strings.HasPrefix(d.table.virtual, "rtree") {
 		b.boxes(d)

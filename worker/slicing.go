@@ -43,7 +43,7 @@ func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 // slices of at least leastExecutions executions. If each slice had only one execution, every
 // execution would begin with cold caches, and the cost of cold caches could not be seen.
 const (
-	mostTurns       = 25
+	mostTurns       = 12
 	leastExecutions = 2
 )
 

@@ -162,7 +162,7 @@ func TestRowsOfExecutions(t *testing.T) {
 
 // TestExecutionSlicing checks how many executions of a query a slice has.
 func TestExecutionSlicing(t *testing.T) {
-	for executions, want := range map[int64]int64{2: 2, 50: 2, 51: 3, 1000: 40} {
+	for executions, want := range map[int64]int64{2: 2, 24: 2, 25: 3, 1000: 84} {
 		if got := new(trial).executionSlicing(&plan.Phase{}, &Stopwatch{}, executions); got.size != want || got.left != want || got.lead != max(1, want/3) {
 			t.Errorf("%d executions: %+v", executions, got)
 		}

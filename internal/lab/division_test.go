@@ -15,27 +15,55 @@ func TestByRowsForEver(t *testing.T) {
 	t.Parallel()
 	c := &Case{Case: result.Case{ID: 1, Workload: "rows"}}
 	c.Plan = &plan.Plan{Phases: []plan.Phase{{Name: "all", Query: &plan.Query{Call: plan.Call{SQL: "SELECT 1"}, Repeat: 1}}}}
-	trial := func(outside time.Duration) *result.Trial {
-		const wall = 10 * time.Millisecond
+	trial := func(wall, outside time.Duration) *result.Trial {
 		return &result.Trial{TookNS: int64(wall + outside), Samples: []result.Sample{{
-			Phase: "all", WallNS: int64(wall), FirstRowNS: int64(time.Millisecond), Operations: 1, Rows: 1000,
+			Phase: "all", WallNS: int64(wall), FirstRowNS: int64(wall / 10), Operations: 1, Rows: 1000,
 		}}}
 	}
 	for _, first := range []struct {
-		outside time.Duration // of the first trial, which determines how often a query may be executed
-		byRows  bool
-	}{{10 * time.Millisecond, true}, {time.Second, false}} {
+		wall   time.Duration
+		byRows bool
+		n      int64
+	}{{16 * time.Millisecond, true, 5}, {14 * time.Millisecond, false, 12}} { // 150 ms have room for 9 and 11
 		p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
-		p.learn(c, trial(first.outside))
-		if got := p.divide(c).slices["all"] > 0; got != first.byRows {
-			t.Fatalf("%v outside the clock: divided by rows %v", first.outside, got)
+		p.learn(c, trial(first.wall, 10*time.Millisecond))
+		d := p.divide(c)
+		if got := d.slices["all"] > 0; got != first.byRows {
+			t.Fatalf("%v for each execution: divided by rows %v", first.wall, got)
 		}
-		if n := p.divide(c).repeats["all"]; !first.byRows && n != 16 { // 150 ms have room for 15
-			t.Errorf("%d executions, want 16", n)
+		if d.repeats["all"] != first.n {
+			t.Errorf("%v for each execution: %d executions, want %d", first.wall, d.repeats["all"], first.n)
 		}
-		p.paces[work(c)].outside[c.ID] = float64(time.Second + 10*time.Millisecond - first.outside)
+		at := p.paces[work(c)].phases["all"][c.ID]
+		at.wall = float64(30*time.Millisecond - first.wall)
+		p.paces[work(c)].phases["all"][c.ID] = at
 		if got := p.divide(c).slices["all"] > 0; got != first.byRows {
 			t.Errorf("divided by rows %v, and then %v", first.byRows, got)
+		}
+	}
+}
+
+// TestRepeats checks how often a query is executed in a trial.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	c := &Case{Case: result.Case{ID: 1, Workload: "repeats"}}
+	c.Plan = &plan.Plan{Phases: []plan.Phase{{Name: "all", Query: &plan.Query{Call: plan.Call{SQL: "SELECT 1"}, Repeat: 1}}}}
+	for _, x := range []struct {
+		wall, outside time.Duration
+		want          int64
+	}{
+		{4 * time.Millisecond, 10 * time.Millisecond, 12},
+		{100 * time.Microsecond, 10 * time.Millisecond, 250}, // for 25 ms
+		{10 * time.Microsecond, 10 * time.Millisecond, 1000},
+		{4 * time.Millisecond, 100 * time.Millisecond, 26}, // half of the trial's time
+		{4 * time.Millisecond, time.Second, 38},            // for 150 ms
+		{50 * time.Millisecond, time.Second, 4},            // the number is even
+		{120 * time.Millisecond, time.Second, 0},
+	} {
+		p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
+		p.learn(c, &result.Trial{TookNS: int64(x.wall + x.outside), Samples: []result.Sample{{Phase: "all", WallNS: int64(x.wall), Operations: 1, Rows: 1}}})
+		if got := p.divide(c).repeats["all"]; got != x.want {
+			t.Errorf("%v for each execution, %v outside the clock: %d executions, want %d", x.wall, x.outside, got, x.want)
 		}
 	}
 }

@@ -24,19 +24,23 @@ const (
 	serverSlices = 50
 )
 
-// mostInClock is the fraction of a trial's time that the measured phases should take. To reach it, a query is
-// repeated for about longestRepeats (half as long if its rows are also divided into slices), but at most
-// mostRepeats times. The query is then about as precise as other phases.
+// A trial repeats a query that the plan executes once. It executes the query usualRepeats times, and more often
+// if that takes less than shortestRepeats or if the measured phases would take less than leastInClock of the
+// trial's time. But the executions should not take longer than longestRepeats, and there are at most
+// mostRepeats of them. More repetitions would make intervals wider: differences between processes, which only
+// further rounds can even out, would then be greater than those between executions.
 const (
-	mostInClock    = 0.85
-	longestRepeats = 150 * time.Millisecond
-	mostRepeats    = 1000
+	usualRepeats    = 12
+	shortestRepeats = 25 * time.Millisecond
+	longestRepeats  = 150 * time.Millisecond
+	mostRepeats     = 1000
+	leastInClock    = 0.5
 )
 
 // A query with fewer than enoughRepeats executions is divided by rows, so it pauses in the middle of an
-// execution. A query with more executions pauses only between them. This is more exact: an execution often
-// reads data again that it or the previous execution has brought into the processor's caches, and a pause
-// removes these data from the caches.
+// execution. Its executions should take half of longestRepeats. A query with more executions pauses only
+// between them. This is more exact: an execution often reads data again that it or the previous execution has
+// brought into the processor's caches, and a pause removes these data from the caches.
 const enoughRepeats = 10
 
 // pace has the times of the cases that do the same work (see the function "work"). For each phase of a case,
@@ -94,26 +98,25 @@ func (p *Processes) divide(c *Case) division {
 		}
 		d.slices[ph.Name] = max(1, int64(long/each))
 	}
-	inClock := median(slices.Collect(maps.Values(at.outside))) * mostInClock / (1 - mostInClock)
-	if again > 0 {
-		for name, wall := range repeated {
-			times := func(long time.Duration) int64 {
-				return int64(min(math.Ceil((inClock-once)/again), math.Round(float64(long)/wall), mostRepeats))
-			}
-			n, rows := times(longestRepeats), rowsInSlice(at.phases[name], wall, float64(want))
-			byRows, decided := at.byRows[name]
-			if !decided {
-				byRows = rows > 0 && n < enoughRepeats
-				at.byRows[name] = byRows
-			}
-			if byRows && rows > 0 {
-				d.slices[name], n = rows, times(longestRepeats/2)
-			} else if n > 1 {
-				n += n % 2 // a turn has two executions, and the last turn should be complete
-			}
-			if n > 1 {
-				d.repeats[name] = n
-			}
+	inClock := median(slices.Collect(maps.Values(at.outside))) * leastInClock / (1 - leastInClock)
+	for name, wall := range repeated {
+		times := func(longest time.Duration) int64 {
+			n := max(usualRepeats, float64(shortestRepeats)/wall, (inClock-once)/again)
+			return int64(math.Ceil(min(n, math.Round(float64(longest)/wall), mostRepeats)))
+		}
+		n, rows := times(longestRepeats), rowsInSlice(at.phases[name], wall, float64(want))
+		byRows, decided := at.byRows[name]
+		if !decided {
+			byRows = rows > 0 && n < enoughRepeats
+			at.byRows[name] = byRows
+		}
+		if byRows && rows > 0 {
+			d.slices[name], n = rows, times(longestRepeats/2)
+		} else if n > 1 {
+			n += n % 2 // a turn has two executions, and the last turn should be complete
+		}
+		if n > 1 {
+			d.repeats[name] = n
 		}
 	}
 	return d

@@ -138,7 +138,7 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 			open[id] = true
 		}
 		list, within := a.Figures(), precision
-		if n := len(list); 10*settled(list, precision) >= 9*n && 2*settled(list, typicalPart*precision) < n-1 {
+		if n := len(list); 10*settled(list, precision) >= 9*n && 2*settled(list, typicalPart*precision) < n {
 			within *= typicalPart
 		}
 		for _, f := range list {

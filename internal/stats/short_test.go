@@ -14,22 +14,25 @@ import (
 
 func TestTooShort(t *testing.T) {
 	for _, c := range []struct {
-		metric string
-		wall   []time.Duration
-		want   bool
+		metric  string
+		wall    []time.Duration
+		repeats int64
+		want    bool
 	}{
-		{result.MetricTime, []time.Duration{999_999, 1_000, 5 * time.Second}, true},
-		{result.MetricTime, []time.Duration{time.Millisecond}, false},
-		{result.MetricTimePerOp, []time.Duration{300 * time.Microsecond}, true},
-		{result.MetricLatency, []time.Duration{300 * time.Microsecond}, false},
-		{result.MetricTime, nil, false},
+		{result.MetricTime, []time.Duration{999_999, 1_000, 5 * time.Second}, 0, true},
+		{result.MetricTime, []time.Duration{time.Millisecond}, 0, false},
+		{result.MetricTimePerOp, []time.Duration{300 * time.Microsecond}, 0, true},
+		{result.MetricTime, []time.Duration{300 * time.Microsecond}, 3, true},
+		{result.MetricTime, []time.Duration{300 * time.Microsecond}, 4, false},
+		{result.MetricLatency, []time.Duration{300 * time.Microsecond}, 0, false},
+		{result.MetricTime, nil, 0, false},
 	} {
 		cell := &stats.Cell{}
 		for _, w := range c.wall {
-			cell.Samples = append(cell.Samples, stats.Sample{Round: 1, Sample: &result.Sample{Metric: c.metric, WallNS: int64(w), Operations: 100_000}})
+			cell.Samples = append(cell.Samples, stats.Sample{Round: 1, Sample: &result.Sample{Metric: c.metric, WallNS: int64(w), Repeats: c.repeats, Operations: 100_000}})
 		}
 		if got := cell.TooShort(); got != c.want {
-			t.Errorf("%s %v: %v", c.metric, c.wall, got)
+			t.Errorf("%s %v, %d times: %v", c.metric, c.wall, c.repeats, got)
 		}
 	}
 }

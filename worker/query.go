@@ -133,7 +133,10 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		s.ColdNS, s.FirstRowNS = rows.cold()/repeats, rows.firstRow
 	}
 	if repeats > 1 {
-		s.Executions, s.ColdNS = repeats, max(s.ColdNS, executions.cold()/repeats)
+		s.Executions = repeats
+	}
+	if executions.size > 0 {
+		s.ColdNS = executions.cold() / repeats
 	}
 
 	for _, c := range clients {

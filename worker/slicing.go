@@ -88,14 +88,16 @@ func (s *slicing) sliceEnds(n int64) {
 
 // cold returns, in nanoseconds, how much longer the leads (the first operations of slices) took than
 // the same number of operations after the leads. It returns 0 if fewer than leastSlices leads have
-// ended, or if the leads did not take longer. It returns at most half of the time of all counted
-// slices.
+// ended. The result is negative if the leads took less time. If it were 0 then, the mean of many such
+// estimates would be too great. The result is at most half of the time of all counted slices, and at
+// least as much below 0.
 func (s *slicing) cold() int64 {
 	if s.slices < leastSlices || s.leadOps == 0 || s.restOps == 0 {
 		return 0
 	}
 	cold := s.leads - int64(float64(s.rests)/float64(s.restOps)*float64(s.leadOps))
-	return min(max(0, cold), (s.leads+s.rests)/2)
+	most := (s.leads + s.rests) / 2
+	return max(-most, min(cold, most))
 }
 
 // round rounds the size of a slice to a multiple of n, because the phase can pause only after every

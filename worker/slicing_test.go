@@ -16,7 +16,8 @@ func TestCold(t *testing.T) {
 	}{
 		{slicing{slices: 5, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 400},
 		{slicing{slices: 5, leads: 2000, leadOps: 10, rests: 1000, restOps: 20}, 1500},
-		{slicing{slices: 5, leads: 400, leadOps: 10, rests: 1000, restOps: 20}, 0}, // the leads took less time than later operations
+		{slicing{slices: 5, leads: 400, leadOps: 10, rests: 1000, restOps: 20}, -100},
+		{slicing{slices: 5, leads: 100, leadOps: 100, rests: 1000, restOps: 10}, -550},
 		{slicing{slices: 4, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 0}, // too few slices
 		{slicing{slices: 5, leads: 900, leadOps: 10}, 0},
 		{slicing{}, 0},

@@ -72,8 +72,8 @@ type Crashes struct {
 	Warnings []result.Warning `json:"-"`
 }
 
-// Proof is a check of this package itself, made before anything is explored. For example, the package must
-// notice that transactions are lost if the syncs are removed from a recording.
+// Proof is a check of this package itself, made before it judges any driver. For example, if the syncs are
+// removed from the recording of a driver's writes, the package must notice that transactions are lost.
 type Proof struct {
 	Name   string `json:"name"`
 	Want   Grade  `json:"want"`

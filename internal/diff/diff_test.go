@@ -374,8 +374,8 @@ func TestTransaction(t *testing.T) {
 	}
 }
 
-// TestTimes checks that different formats of times explain differences in tables that have
-// times, unless another explanation is known.
+// TestTimes checks when diff explains a difference by the formats in which drivers store dates and
+// times: in tables with such values, if no other explanation is known.
 func TestTimes(t *testing.T) {
 	noon := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	stored := protocol.Answer{Part: protocol.PartStatements, SQL: "INSERT INTO tasks (due) VALUES (?)", Arguments: []protocol.Value{protocol.NewValue(noon)}}

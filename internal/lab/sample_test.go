@@ -125,7 +125,7 @@ func TestLies(t *testing.T) {
 		{"insert", func(m *protocol.Sample) { m.Operations = 501 }, "protocol", "operations is 501: want 500, the rows of its data sets"},
 		{"insert", func(m *protocol.Sample) { m.Failed = 1 }, "protocol", "failed is 1: want 0"},
 		{"insert", func(m *protocol.Sample) { m.WallNS = 1 }, "protocol", "wall_ns is 1: want at least 25µs"},
-		{"insert", func(m *protocol.Sample) { m.ColdNS = -1 }, "protocol", "cold_ns is -1"},
+		{"insert", func(m *protocol.Sample) { m.ColdNS = -m.WallNS/2 - 1 }, "protocol", "cold_ns is -12500001: want at most half of wall_ns"},
 		{"query", func(m *protocol.Sample) { m.FirstRowNS = -1 }, "protocol", "first_row_ns is -1"},
 		{"query", func(m *protocol.Sample) { m.FirstRowNS = m.WallNS + 1 }, "protocol", "first_row_ns is"},
 		{"insert", func(m *protocol.Sample) { m.ColdNS = m.WallNS/2 + 1 }, "protocol", "cold_ns is 12500001: want at most half of wall_ns"},

@@ -64,7 +64,8 @@ phases:
 	}
 }
 
-// TestTypesAreCheckedOnce checks that types are not checked again after a trial that was OK.
+// TestTypesAreCheckedOnce checks that workers need not check the types of values again after a trial of
+// the case was OK. This worker fails if it is told so, as it is in the second trial.
 func TestTypesAreCheckedOnce(t *testing.T) {
 	t.Parallel()
 	c := tinyCase(t, faulty(t, "types-known"))

@@ -16,9 +16,9 @@ type Choice struct {
 	Tied        []string `json:"tied,omitempty"` // other drivers that meet the need, if the facts do not decide between them and the chosen driver
 }
 
-// recommended returns which driver of a run to take. It returns nil if the run compared no drivers,
-// or in too few rounds, or only in phases that are too short. It also returns nil for a comparison
-// of two sides (such as two drivers), a search for settings and a study.
+// recommended returns which driver of a run to take. It returns nil if the run had only one driver,
+// too few rounds, or only phases that are too short. It also returns nil for runs with another
+// answer: comparisons of two sides, searches for settings, and studies.
 func recommended(a *stats.Analysis, o Options) *recommend.Recommendation {
 	if a.Run.Compares != nil || a.Run.Search != nil || o.Study != nil {
 		return nil

@@ -58,8 +58,8 @@ type Sample struct {
 	SliceNS []int64 `json:"slice_ns,omitempty"`
 
 	// ColdNS is the additional time that the slices (parts of the phase) took because each of them
-	// began with cold caches. It is not part of WallNS.
-	ColdNS int64 `json:"cold_ns,omitempty"`
+	// began with cold caches. It is not part of WallNS. It is an estimate, which can be negative.
+	ColdNS int64 `json:"cold_ns,omitempty" jsonschema:"signed"`
 
 	// FirstRowNS is the time until a query had its first row. It is 0 if it is not known, if the phase
 	// has several executions or clients, and for phases that are not queries.

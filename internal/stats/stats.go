@@ -8,16 +8,16 @@
 //
 //   - A sample's summary is its median, with the 95 % confidence interval given
 //     by its order statistics. Fewer than [MinSamples] samples have no interval.
-//   - Ratios are formed round by round and combined by the Hodges-Lehmann
-//     estimate. Its interval inverts the Wilcoxon signed-rank test of the ratios'
-//     logarithms, by which two cells are compared (Hollander, Wolfe, Chicken,
-//     Nonparametric Statistical Methods, chapter 3).
+//   - Ratios are formed round by round and combined by the Hodges-Lehmann estimate. Two cells are
+//     compared by the Wilcoxon signed-rank test of the ratios' logarithms. The estimate's interval
+//     has all ratios that this test does not reject (Hollander, Wolfe, Chicken, Nonparametric
+//     Statistical Methods, chapter 3).
 //   - All pairs of a table are compared at once, by a closed testing procedure (Marcus, Peritz,
 //     Gabriel 1976, Biometrika 63(3)): the probability of telling any two equal drivers apart is at
-//     most 5 %. With fewer than 16 rounds the signed-rank test's p-values are too coarse for this.
-//     With three drivers or more the correction then starts from the p-values of the paired t test,
-//     and two exact tests have to agree: the signed-rank test, and a permutation test of the whole
-//     table.
+//     most 5 %. With fewer than 16 rounds, the signed-rank test's p-values are too coarse for this
+//     procedure. If there are also three drivers or more, the procedure uses the p-values of the
+//     paired t test instead, and a difference counts only if two exact tests find it too: the
+//     signed-rank test, and a permutation test of the whole table.
 //   - The tables of a run are corrected together (Benjamini, Bogomolov 2014,
 //     Journal of the Royal Statistical Society B 76(1)).
 //   - Cells whose shares of failed operations differ are not compared.

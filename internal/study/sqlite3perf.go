@@ -285,8 +285,8 @@ func (c *cells) hereRows(k key) []string {
 	return []string{"here: " + document.Thousands(n) + " rows"}
 }
 
-// insertRow is a row of a table of rates. The fields "table" and "published" have the names of the
-// published table and case.
+// insertRow is a row of a table of insert rates. The field "table" is the name of the table in the
+// published study, and "published" is the name of the row's case there.
 type insertRow struct {
 	table, published string
 	labels           []string

@@ -186,9 +186,9 @@ type Sample struct {
 	// later operations, because the caches were cold. The lab subtracts it. For each slice except
 	// the first, the worker takes the time of the operations in the first third of the slice, and
 	// subtracts the average time of the same number of later operations. ColdNS is the sum of these
-	// differences, and at most half of WallNS. If a query is divided by rows, the time
-	// before the first row of each execution is left out.
-	ColdNS int64 `json:"cold_ns,omitempty"`
+	// differences, but at most half of WallNS. It is negative if the first operations were faster.
+	// If a query is divided by rows, the time before the first row of each execution is left out.
+	ColdNS int64 `json:"cold_ns,omitempty" jsonschema:"signed"`
 
 	// FirstRowNS is set only for a query that one client executes once. It is the part of WallNS
 	// before the first row. If the query was repeated, it is the time before the first row of the

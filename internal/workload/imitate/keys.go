@@ -121,8 +121,8 @@ func (t *table) parts() []*column {
 	return slices.Concat(t.composite.columns, t.siblings)
 }
 
-// keys returns the name of the data set with the combinations of values of t.composite. It adds the
-// data set if there is none yet.
+// keys returns the name of a data set with the values of the table's composite key (t.composite). Each
+// row of the data set has one combination of these values. The first call adds the data set.
 func (b *builder) keys(t *table) string {
 	return b.once("keys", t, func() string {
 		x := t.composite

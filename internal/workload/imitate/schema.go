@@ -88,8 +88,8 @@ func find[T any](list []*T, is func(*T) bool) *T {
 	return nil
 }
 
-// named returns the text that replaces a value of the table in the workload. If the workload does
-// not replace the value, named returns false.
+// named returns the text that the workload contains instead of a value of this table. If the workload
+// contains the value itself, named returns false.
 func (t *table) named(value string) (string, bool) {
 	for _, c := range t.columns {
 		if name, ok := c.named(value); ok {

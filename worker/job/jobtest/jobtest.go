@@ -50,7 +50,7 @@ type base struct {
 	progress []protocol.Progress
 }
 
-// do runs a job with the driver as a worker does.
+// do opens a database with the driver and runs a job on it, in the same way as a worker.
 func (b *base) do(ctx context.Context, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	b.t.Helper()
 	return b.on(ctx, b.open(s), s, j, tell)

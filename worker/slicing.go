@@ -41,15 +41,22 @@ func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 
 // The Repeats of a request make a query run several times. Such a query has at most mostTurns
 // slices of at least leastExecutions executions. If each slice had only one execution, every
-// execution would begin with cold caches, and the cost of cold caches could not be seen.
+// execution would begin with cold caches, and the cost of cold caches could not be seen. If there
+// are several clients, the executions vary much more, and so does this cost. Then there are at
+// most mostCrowdTurns slices, which are longer.
 const (
 	mostTurns       = 12
+	mostCrowdTurns  = 6
 	leastExecutions = 2
 )
 
 // executionSlicing returns how the executions of a query are divided into slices.
 func (t *trial) executionSlicing(p *plan.Phase, w *Stopwatch, executions int64) slicing {
-	n := max(leastExecutions, (executions+mostTurns-1)/mostTurns)
+	most := int64(mostTurns)
+	if p.Query.Clients > 1 {
+		most = mostCrowdTurns
+	}
+	n := max(leastExecutions, (executions+most-1)/most)
 	return slicing{trial: t, watch: w, phase: p.Name, size: n, left: n, lead: max(1, n/3)}
 }
 

@@ -163,9 +163,12 @@ func TestRowsOfExecutions(t *testing.T) {
 
 // TestExecutionSlicing checks how many executions of a query a slice has.
 func TestExecutionSlicing(t *testing.T) {
-	for executions, want := range map[int64]int64{2: 2, 24: 2, 25: 3, 1000: 84} {
-		if got := new(trial).executionSlicing(&plan.Phase{}, &Stopwatch{}, executions); got.size != want || got.left != want || got.lead != max(1, want/3) {
-			t.Errorf("%d executions: %+v", executions, got)
+	for clients, sizes := range map[int]map[int64]int64{1: {2: 2, 24: 2, 25: 3, 1000: 84}, 4: {2: 2, 12: 2, 24: 4, 25: 5}} {
+		for executions, want := range sizes {
+			p := plan.Phase{Query: &plan.Query{Clients: clients}}
+			if got := new(trial).executionSlicing(&p, &Stopwatch{}, executions); got.size != want || got.left != want || got.lead != max(1, want/3) {
+				t.Errorf("%d clients, %d executions: %+v", clients, executions, got)
+			}
 		}
 	}
 }

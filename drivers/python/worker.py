@@ -1181,7 +1181,7 @@ class Trial:
         for n in range(1, repeats):
             if any(c.error for c in clients):
                 break
-            most = max(2, -(-repeats // 12))
+            most = max(2, -(-repeats // (12 if len(clients) == 1 else 6)))
             if n % most == 0 and repeats - n >= most:
                 self.next_slice()
             for c in clients:

@@ -50,20 +50,23 @@ func TestRepeats(t *testing.T) {
 	c.Plan = &plan.Plan{Phases: []plan.Phase{{Name: "all", Query: &plan.Query{Call: plan.Call{SQL: "SELECT 1"}, Repeat: 1}}}}
 	for _, x := range []struct {
 		wall, outside time.Duration
+		clients       int
 		want          int64
 	}{
-		{4 * time.Millisecond, 10 * time.Millisecond, 12},
-		{100 * time.Microsecond, 10 * time.Millisecond, 250}, // for 25 ms
-		{10 * time.Microsecond, 10 * time.Millisecond, 1000},
-		{4 * time.Millisecond, 100 * time.Millisecond, 26}, // half of the trial's time
-		{4 * time.Millisecond, time.Second, 38},            // for 150 ms
-		{50 * time.Millisecond, time.Second, 4},            // the number is even
-		{120 * time.Millisecond, time.Second, 0},
+		{4 * time.Millisecond, 10 * time.Millisecond, 1, 12},
+		{100 * time.Microsecond, 10 * time.Millisecond, 1, 250}, // for 25 ms
+		{10 * time.Microsecond, 10 * time.Millisecond, 1, 1000},
+		{5 * time.Millisecond, 10 * time.Millisecond, 4, 20},  // for 100 ms
+		{4 * time.Millisecond, 100 * time.Millisecond, 1, 26}, // half of the trial's time
+		{4 * time.Millisecond, time.Second, 1, 38},            // for 150 ms
+		{50 * time.Millisecond, time.Second, 1, 4},            // the number is even
+		{120 * time.Millisecond, time.Second, 1, 0},
 	} {
+		c.Plan.Phases[0].Query.Clients = x.clients
 		p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
 		p.learn(c, &result.Trial{TookNS: int64(x.wall + x.outside), Samples: []result.Sample{{Phase: "all", WallNS: int64(x.wall), Operations: 1, Rows: 1}}})
 		if got := p.divide(c).repeats["all"]; got != x.want {
-			t.Errorf("%v for each execution, %v outside the clock: %d executions, want %d", x.wall, x.outside, got, x.want)
+			t.Errorf("%v for each execution, %v outside the clock, %d clients: %d executions, want %d", x.wall, x.outside, x.clients, got, x.want)
 		}
 	}
 }

@@ -26,13 +26,15 @@ const (
 
 // A trial repeats a query that the plan executes once. It executes the query usualRepeats times, and more often
 // if that takes less than shortestRepeats or if the measured phases would take less than leastInClock of the
-// trial's time. But the executions should not take longer than longestRepeats, and there are at most
-// mostRepeats of them. More repetitions would make intervals wider: differences between processes, which only
+// trial's time. For a query with several clients, crowdRepeats takes the place of shortestRepeats, because its
+// executions vary much more. But the executions should not take longer than longestRepeats, and there are at
+// most mostRepeats of them. More repetitions would make intervals wider: differences between processes, which only
 // further rounds can even out, would then be greater than those between executions.
 const (
 	usualRepeats    = 12
 	shortestRepeats = 25 * time.Millisecond
 	longestRepeats  = 150 * time.Millisecond
+	crowdRepeats    = 100 * time.Millisecond
 	mostRepeats     = 1000
 	leastInClock    = 0.5
 )
@@ -73,8 +75,12 @@ func (p *Processes) divide(c *Case) division {
 	if at == nil || c.cold() {
 		return d
 	}
-	once, again := 0.0, 0.0          // time of phases that are measured once, and of phases that can be repeated
-	repeated := map[string]float64{} // time of one execution of each phase that can be repeated, by name of the phase
+	once, again := 0.0, 0.0 // time of phases that are measured once, and of phases that can be repeated
+	type query struct {
+		wall     float64       // time of one execution
+		shortest time.Duration // least time of all executions
+	}
+	repeated := map[string]query{} // by name of the phase
 	for i := range c.Plan.Phases {
 		ph := &c.Plan.Phases[i]
 		wall, each := middle(at.phases[ph.Name])
@@ -82,7 +88,11 @@ func (p *Processes) divide(c *Case) division {
 			continue
 		}
 		if c.mayRepeat(ph) {
-			repeated[ph.Name], again = wall, again+wall
+			q := query{wall, shortestRepeats}
+			if ph.Query.Clients > 1 {
+				q.shortest = crowdRepeats
+			}
+			repeated[ph.Name], again = q, again+wall
 			continue
 		}
 		once += wall
@@ -99,12 +109,12 @@ func (p *Processes) divide(c *Case) division {
 		d.slices[ph.Name] = max(1, int64(long/each))
 	}
 	inClock := median(slices.Collect(maps.Values(at.outside))) * leastInClock / (1 - leastInClock)
-	for name, wall := range repeated {
+	for name, q := range repeated {
 		times := func(longest time.Duration) int64 {
-			n := max(usualRepeats, float64(shortestRepeats)/wall, (inClock-once)/again)
-			return int64(math.Ceil(min(n, math.Round(float64(longest)/wall), mostRepeats)))
+			n := max(usualRepeats, float64(q.shortest)/q.wall, (inClock-once)/again)
+			return int64(math.Ceil(min(n, math.Round(float64(longest)/q.wall), mostRepeats)))
 		}
-		n, rows := times(longestRepeats), rowsInSlice(at.phases[name], wall, float64(want))
+		n, rows := times(longestRepeats), rowsInSlice(at.phases[name], q.wall, float64(want))
 		byRows, decided := at.byRows[name]
 		if !decided {
 			byRows = rows > 0 && n < enoughRepeats

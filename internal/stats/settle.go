@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -114,6 +115,21 @@ func settled(list []Figure, precision float64) int {
 	return countIf(list, func(f Figure) bool { return f.Settled(precision) })
 }
 
+// middleSpread returns the greatest spread of the more precise half of the figures. See
+// [Summary.Spread]. There must be figures.
+func middleSpread(list []Figure) float64 {
+	var spreads []float64
+	for _, f := range list {
+		spread, ok := f.Summary.Spread()
+		if !ok {
+			spread = math.Inf(1)
+		}
+		spreads = append(spreads, spread)
+	}
+	slices.Sort(spreads)
+	return spreads[(len(spreads)-1)/2]
+}
+
 // UntilSettled returns a function for [lab.Schedule] that reports which cases of a run need no
 // further trials. A case needs trials until all of its figures are within ±precision, and after
 // that in three situations:
@@ -122,7 +138,8 @@ func settled(list []Figure, precision float64) int {
 //   - The summary of all tables covers it, and its driver's ratio in the summary is not within
 //     ±precision/[summaryFactor].
 //   - Of all figures, nine tenths are within ±precision, but fewer than half are within
-//     ±precision × [typicalPart]. The case has a figure that is not within this smaller range.
+//     ±precision × [typicalPart]. The case has a figure that is not within this smaller range, but
+//     is among the more precise half of the figures, because these need the fewest trials.
 //
 // The function judges all cases each time. After rounds for which [settlingLook] is false, it
 // judges nothing and its result "judged" is false. If another driver becomes the base of a table,
@@ -137,12 +154,12 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 		for _, id := range a.summaryOpen(precision / summaryFactor) {
 			open[id] = true
 		}
-		list, within := a.Figures(), precision
+		list, further := a.Figures(), 0.0
 		if n := len(list); 10*settled(list, precision) >= 9*n && 2*settled(list, typicalPart*precision) < n {
-			within *= typicalPart
+			further = middleSpread(list)
 		}
 		for _, f := range list {
-			if !f.Settled(within) {
+			if !f.Settled(precision) || f.Settled(further) && !f.Settled(typicalPart*precision) {
 				open[f.Cell.Case.ID] = true
 				if f.Base != nil {
 					open[f.Base.Case.ID] = true

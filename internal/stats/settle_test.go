@@ -96,6 +96,14 @@ func TestUntilSettled(t *testing.T) {
 				}
 				return 1 + swing
 			}, map[int]int{1: 20, 2: 6, 3: 20, 4: 20}},
+		{"the more precise half", both, []string{"native", "b", "c", "d"},
+			func(id int, phase string, round int) float64 {
+				swing := []float64{0, 0.01, 0.035, 0.045}[id-1] * float64(round%2*2-1)
+				if phase == "query" {
+					swing = -swing
+				}
+				return 1 + swing
+			}, map[int]int{1: 20, 2: 6, 3: 20, 4: 6}},
 		{"one alone", both, []string{"b"},
 			func(int, string, int) float64 { return 1 }, map[int]int{1: 6}},
 		{"one alone, by its median", both, []string{"b"},

@@ -28,8 +28,10 @@ const (
 // if that takes less than shortestRepeats or if the measured phases would take less than leastInClock of the
 // trial's time. For a query with several clients, crowdRepeats takes the place of shortestRepeats, because its
 // executions vary much more. But the executions should not take longer than longestRepeats, and there are at
-// most mostRepeats of them. More repetitions would make intervals wider: differences between processes, which only
-// further rounds can even out, would then be greater than those between executions.
+// most mostRepeats of them.
+//
+// More executions would leave time for fewer rounds, and intervals would be wider: only more rounds even out
+// the differences between processes.
 const (
 	usualRepeats    = 12
 	shortestRepeats = 25 * time.Millisecond

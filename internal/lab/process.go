@@ -180,7 +180,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wh
 	divided := make([]division, len(cases)) // computed now, because p.paces must not change while trials run
 	if p.Slice >= 0 {
 		for i, c := range cases {
-			divided[i] = p.divide(c)
+			divided[i] = p.divide(c, len(cases))
 		}
 	}
 	if len(cases) == 1 {

@@ -27,7 +27,7 @@ func TestByRowsForEver(t *testing.T) {
 	}{{16 * time.Millisecond, true, 5}, {14 * time.Millisecond, false, 12}} { // 150 ms have room for 9 and 11
 		p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
 		p.learn(c, trial(first.wall, 10*time.Millisecond))
-		d := p.divide(c, 10)
+		d := p.divide(c)
 		if got := d.slices["all"] > 0; got != first.byRows {
 			t.Fatalf("%v for each execution: divided by rows %v", first.wall, got)
 		}
@@ -37,7 +37,7 @@ func TestByRowsForEver(t *testing.T) {
 		at := p.paces[work(c)].phases["all"][c.ID]
 		at.wall = float64(30*time.Millisecond - first.wall)
 		p.paces[work(c)].phases["all"][c.ID] = at
-		if got := p.divide(c, 10).slices["all"] > 0; got != first.byRows {
+		if got := p.divide(c).slices["all"] > 0; got != first.byRows {
 			t.Errorf("divided by rows %v, and then %v", first.byRows, got)
 		}
 	}
@@ -65,13 +65,13 @@ func TestRepeats(t *testing.T) {
 		c.Plan.Phases[0].Query.Clients = x.clients
 		p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
 		p.learn(c, &result.Trial{TookNS: int64(x.wall + x.outside), Samples: []result.Sample{{Phase: "all", WallNS: int64(x.wall), Operations: 1, Rows: 1}}})
-		if got := p.divide(c, 10).repeats["all"]; got != x.want {
+		if got := p.divide(c).repeats["all"]; got != x.want {
 			t.Errorf("%v for each execution, %v outside the clock, %d clients: %d executions, want %d", x.wall, x.outside, x.clients, got, x.want)
 		}
 	}
 }
 
-// TestSliceOfTwo checks that slices are shorter if only two trials take turns, but not if there are several clients.
+// TestSliceOfTwo checks that slices are shorter if only two cases do the same work, but not if there are several clients.
 func TestSliceOfTwo(t *testing.T) {
 	t.Parallel()
 	c := &Case{Case: result.Case{ID: 1, Workload: "pair"}}
@@ -81,8 +81,9 @@ func TestSliceOfTwo(t *testing.T) {
 		{Phase: "insert", WallNS: int64(time.Second), Operations: 1_000_000}, {Phase: "mix", WallNS: int64(time.Second), Operations: 1_000_000},
 	}})
 	for n, want := range map[int]int64{2: 1000, 3: 2000, 10: 2000} {
-		if got := p.divide(c, n).slices; got["insert"] != want || got["mix"] != 20_000 {
-			t.Errorf("%d trials take turns: %v", n, got)
+		p.sides = map[string]int{work(c): n}
+		if got := p.divide(c).slices; got["insert"] != want || got["mix"] != 20_000 {
+			t.Errorf("%d cases do the same work: %v", n, got)
 		}
 	}
 }

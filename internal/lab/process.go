@@ -44,6 +44,7 @@ type Processes struct {
 	placement placement
 
 	paces    map[string]*pace // times of past trials; the key is the result of the function "work"
+	sides    map[string]int   // number of cases that did the same work in a round, at most; by the same key
 	needs    map[*Case]need
 	met      uint64          // number of calls of the method "together" that have run trials
 	ceilings map[int]ceiling // rates that the load generator reaches, by number of clients
@@ -88,10 +89,17 @@ func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) ([]*
 
 // inParts runs one trial of each case. Those for which the machine has no room run after the others.
 func (p *Processes) inParts(ctx context.Context, cases []*Case, seed uint64, why purpose) (list []*result.Trial, err error) {
+	if p.sides == nil {
+		p.sides = map[string]int{}
+	}
+	same := map[string]int{}
 	for _, c := range cases {
 		if err := p.ceiling(ctx, c, seed); err != nil {
 			return nil, err
 		}
+		w := work(c)
+		same[w]++
+		p.sides[w] = max(p.sides[w], same[w])
 	}
 	parts := p.fitting(cases)
 	if p.Hooks != nil {
@@ -180,7 +188,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wh
 	divided := make([]division, len(cases)) // computed now, because p.paces must not change while trials run
 	if p.Slice >= 0 {
 		for i, c := range cases {
-			divided[i] = p.divide(c, len(cases))
+			divided[i] = p.divide(c)
 		}
 	}
 	if len(cases) == 1 {

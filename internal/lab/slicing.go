@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// sliceTime is the intended duration of a slice of a phase, for a driver of median speed. If only two trials take
-// turns, a slice of rows to insert, or of operations of one client, lasts half as long: with only one other trial
-// in between, the caches are less cold, and twice as many slices make the ratio more precise.
+// sliceTime is the intended duration of a slice of a phase, for a driver of median speed. If only two cases do
+// the same work, a slice of rows to insert, or of operations of one client, lasts half as long: with only one other
+// trial in between, the caches are less cold, and twice as many slices make the ratio more precise.
 const sliceTime = 2 * time.Millisecond
 
 // Slices of a replay, and of other phases with several clients, last crowdSlices times as long as sliceTime.
@@ -66,10 +66,10 @@ type phasePace struct{ wall, each, rows, fetch float64 }
 // division has the sizes of slices, in operations, and the numbers of repetitions, by name of the phase.
 type division struct{ slices, repeats map[string]int64 }
 
-// divide returns how to divide the phases of a case into slices if n trials take turns. All cases of the same work get the same
+// divide returns how to divide the phases of a case into slices. All cases of the same work get the same
 // division, except that phases that begin with cold caches are not divided. Before any trial of the work, no
 // times are known, and no phases are divided.
-func (p *Processes) divide(c *Case, n int) division {
+func (p *Processes) divide(c *Case) division {
 	want := p.Slice
 	if want == 0 {
 		want = sliceTime
@@ -109,7 +109,7 @@ func (p *Processes) divide(c *Case, n int) division {
 			long *= serverSlices
 		case ph.Replay != nil, ph.Mix != nil && ph.Mix.Clients > 1, ph.Query != nil && ph.Query.Clients > 1:
 			long *= crowdSlices
-		case n == 2 && p.Slice == 0:
+		case p.sides[work(c)] == 2 && p.Slice == 0:
 			long /= 2
 		}
 		d.slices[ph.Name] = max(1, int64(long/each))

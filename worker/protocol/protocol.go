@@ -99,8 +99,8 @@ type Request struct {
 	// them only once. The key is the name of a phase, and the value is the number of executions.
 	// The worker waits after every second execution as between two slices, or less often if there
 	// are more than 24 executions, or with several clients 12. It may also wait after each execution.
-	// If Slices divides the query by rows, it waits only between slices. The sample has the means of all executions, rounded down.
-	// A worker may ignore Repeats.
+	// If Slices divides the query by rows, it waits only between slices. The sample has the means of
+	// all executions, rounded down. A worker may ignore Repeats.
 	Repeats map[string]int64 `json:"repeats,omitempty"`
 
 	// Environment names environment variables that the worker was started with. The worker must

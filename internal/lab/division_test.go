@@ -15,8 +15,8 @@ func TestByRowsForEver(t *testing.T) {
 	t.Parallel()
 	c := &Case{Case: result.Case{ID: 1, Workload: "rows"}}
 	c.Plan = &plan.Plan{Phases: []plan.Phase{{Name: "all", Query: &plan.Query{Call: plan.Call{SQL: "SELECT 1"}, Repeat: 1}}}}
-	trial := func(wall, outside time.Duration) *result.Trial {
-		return &result.Trial{TookNS: int64(wall + outside), Samples: []result.Sample{{
+	trial := func(wall time.Duration) *result.Trial {
+		return &result.Trial{TookNS: int64(wall + 10*time.Millisecond), Samples: []result.Sample{{
 			Phase: "all", WallNS: int64(wall), FirstRowNS: int64(wall / 10), Operations: 1, Rows: 1000,
 		}}}
 	}
@@ -26,7 +26,7 @@ func TestByRowsForEver(t *testing.T) {
 		n      int64
 	}{{16 * time.Millisecond, true, 5}, {14 * time.Millisecond, false, 12}} { // 150 ms have room for 9 and 11
 		p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
-		p.learn(c, trial(first.wall, 10*time.Millisecond))
+		p.learn(c, trial(first.wall))
 		d := p.divide(c)
 		if got := d.slices["all"] > 0; got != first.byRows {
 			t.Fatalf("%v for each execution: divided by rows %v", first.wall, got)

@@ -118,7 +118,7 @@ func (c *sampleCheck) wall(saw Seen) {
 	case wall <= 0:
 		c.protocol("wall_ns", "is %d: want the wall time inside the clock, above 0", c.said.WallNS)
 	case c.said.ColdNS > c.said.WallNS/2 || c.said.ColdNS < -c.said.WallNS/2:
-		c.protocol("cold_ns", "is %d: want at most half of wall_ns, %d, and at least as much below 0", c.said.ColdNS, c.said.WallNS)
+		c.protocol("cold_ns", "is %d: want at most half of wall_ns, %d, above or below 0", c.said.ColdNS, c.said.WallNS)
 	case saw.Possible > 0 && wall > within(saw.Possible, clockSlack, clockShare):
 		c.protocol("wall_ns", "is %d, %v: want at most %v, which is all the time that has gone by since the request", c.said.WallNS, wall, saw.Possible)
 	case saw.Between > 0 && wall > within(saw.Between, doubtAfter, doubtShare):

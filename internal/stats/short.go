@@ -7,9 +7,9 @@ import (
 )
 
 // TooShort is a duration. If the median time for which a trial measures a phase is shorter, drivers
-// are not judged by the phase. In such a phase, costs that occur only at its beginning, such as cold caches and page
-// faults, are about a tenth of the time. A single interruption by the system takes longer than the
-// phase. See docs/methodology.md.
+// are not judged by the phase. In such a phase, costs that occur only at its beginning, such as
+// cold caches and page faults, are about a tenth of the time. A single interruption by the system
+// takes longer than the phase. See docs/methodology.md.
 const TooShort = time.Millisecond
 
 // TooShort reports whether the phase is too short to judge a driver by. A phase at a fixed rate is

@@ -209,7 +209,8 @@ func TestRelativeCache(t *testing.T) {
 }
 
 // TestBuiltWithoutC checks the worker of a driver that has no C code. It must be built without a C compiler,
-// even if it imports package net, which can use one. The worker must not depend on which C compiler is there.
+// even if it imports package net, which can use a C compiler. The worker must not depend on which C compiler
+// is installed.
 func TestBuiltWithoutC(t *testing.T) {
 	s, ref := clone(t)
 	write(t, s.Root, map[string]string{"worker/a.go": "package worker\n\nimport _ \"net\"\n\nconst Name = \"one\"\n"})
@@ -410,7 +411,7 @@ require (
 }
 
 // TestAnotherVersion builds a real pure Go library in a version other than the pinned one.
-// If the packages are in Go's build cache, it takes seconds.
+// If the packages are in Go's build cache, the build takes seconds.
 func TestAnotherVersion(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a real worker")

@@ -84,8 +84,8 @@ func archive(t *testing.T, name, text string) string {
 	return b.String()
 }
 
-// TestUndelivered checks the message about a module that can't be downloaded. It must be one line, with the
-// cause and what to do. The next attempt must not repeat builds and downloads that were complete.
+// TestUndelivered checks the message about a module that can't be downloaded. The message must be one line, with
+// the cause and what to do. The next attempt must not repeat builds and downloads that were complete.
 func TestUndelivered(t *testing.T) {
 	s, ref := clone(t)
 	p := newModuleProxy(t)

@@ -56,7 +56,7 @@ func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, 
 	return info, proof, err
 }
 
-// describe returns the worker's first answer and what it wrote to stderr.
+// describe returns the worker's first answer and its output on stderr.
 func describe(ctx context.Context, executable string, args []string) (a protocol.Response, stderr string, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -73,7 +73,7 @@ func describe(ctx context.Context, executable string, args []string) (a protocol
 		err = fmt.Errorf("it printed no protocol line: %.80q", lines.Bytes())
 	}
 	if answered || errors.Is(lines.Err(), bufio.ErrTooLong) {
-		end(lines.Err()) // nothing more is needed
+		end(lines.Err()) // the worker is not needed any longer
 	}
 	switch exit := w.End(); {
 	case answered:

@@ -75,7 +75,7 @@ func (b *Builder) missing(ctx context.Context, refs []Ref) (list []func()) {
 	return list
 }
 
-// downloaded ends all waiting for the modules of the worker at path.
+// downloaded wakes the builds that wait for the modules of the worker at path.
 func (b *Builder) downloaded(path string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

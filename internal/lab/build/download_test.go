@@ -30,7 +30,7 @@ func TestDownload(t *testing.T) {
 			_, _ = io.WriteString(w, `{"Version": "v1.3.0"}`)
 		case strings.HasSuffix(r.URL.Path, "v1.3.0.zip"):
 			first()
-			<-r.Context().Done() // the go command has gone
+			<-r.Context().Done() // waits until the go command has gone
 			close(ended)
 		default:
 			http.NotFound(w, r)

@@ -35,7 +35,7 @@ type ExpectedBuild struct {
 // "now". Some builds may already be running. The parameter "busy" has the times at which they end. All
 // times are counted from the beginning.
 func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (end time.Duration) {
-	places := slices.Repeat([]time.Duration{now}, atOnce) // time at which each of the places for a build is free
+	places := slices.Repeat([]time.Duration{now}, atOnce) // when each of the places for a build becomes free
 	copy(places, busy)
 	for _, x := range builds {
 		first := slices.Index(places, slices.Min(places))

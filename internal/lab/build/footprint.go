@@ -209,7 +209,7 @@ func licenseOf(text string) string {
 	case has("mozilla public license") && has("2.0"):
 		return "MPL-2.0"
 	case has("gnu lesser general public license"), has("gnu affero general public license"), has("gnu general public license"):
-		return UnknownLicense // SPDX needs the license's version, and whether later versions are allowed; one sentence does not show that
+		return UnknownLicense // SPDX names need the license's version, and whether later versions are allowed; this phrase does not show them
 	case has("redistribution and use in source and binary forms"):
 		if has("neither the name") || has("may be used to endorse or promote products") {
 			return "BSD-3-Clause"

@@ -87,9 +87,9 @@ func TestFootprint(t *testing.T) {
 	}
 }
 
-// TestSoakFootprintBuilds builds a driver with an empty build cache, for a platform that it
-// supports and for one that it does not. Each build must run only once. The driver imports
-// few packages, so a cold build takes seconds.
+// TestSoakFootprintBuilds builds a driver with an empty build cache, for a supported and for an
+// unsupported platform. Each build must run only once. The driver imports few packages, so a
+// cold build takes seconds.
 func TestSoakFootprintBuilds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds with an empty build cache")

@@ -77,7 +77,7 @@ type Release struct {
 // Maintenance is what a library's repository says about its maintenance.
 type Maintenance struct {
 	Statement string `json:"statement"` // "": the repository says nothing about it
-	Source    string `json:"source"`    // address of the page with the statement; if there is no statement, of the page on which it was looked for
+	Source    string `json:"source"`    // address of the page with the statement, or of the page that was searched for a statement
 	LookedUp  string `json:"looked_up"` // day, such as 2026-11-28
 }
 
@@ -121,11 +121,12 @@ type Need struct {
 	Status string `json:"status"`
 
 	// Has is a key that the JSON object served at Status must have. If Has is "", any page
-	// will do.
+	// is accepted.
 	Has string `json:"has"`
 
-	// Ready is the path of a page that tells whether a running server can be used. While it cannot, as a
-	// cluster node without a leader, the page has the HTTP status 503. If Ready is "", this is not checked.
+	// Ready is the path of a page that tells whether a running server can be used. While the server cannot
+	// be used (for example, a cluster node without a leader), the page has the HTTP status 503. If Ready is
+	// "", this is not checked.
 	Ready string `json:"ready"`
 }
 

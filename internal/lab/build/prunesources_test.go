@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// otherVersion unpacks sources as another version of sqlite3perf would, and sets when they
-// were last used.
+// otherVersion unpacks sources as another version of sqlite3perf would, and sets the time of
+// their last use.
 func otherVersion(t *testing.T, cache, what string, used time.Time) (dir string) {
 	t.Helper()
 	a := &txtar.Archive{Files: []txtar.File{
@@ -80,7 +80,7 @@ func TestSourcesPruned(t *testing.T) {
 	if s, err := build.FindSource(stay["in use"]); err != nil || s.Root != stay["in use"] {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if err := os.Chtimes(stay["in use"]+".use", long, long); err != nil { // the process that uses the sources started that long ago
+	if err := os.Chtimes(stay["in use"]+".use", long, long); err != nil { // pretends that the process that uses the sources started that long ago
 		t.Fatal(err)
 	}
 

@@ -78,7 +78,7 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	return env, nil
 }
 
-// caches are the directories in which the go command keeps what it compiles and downloads.
+// caches are the directories in which the go command keeps compiled packages and downloaded modules.
 type caches struct {
 	GOCACHE, GOMODCACHE string
 

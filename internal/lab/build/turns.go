@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// atOnce is how many workers are built at the same time. Compiling SQLite's C code, which is one file, takes a
-// minute of one processor.
+// atOnce is how many workers are built at the same time. SQLite's C code is one file, so its compilation uses
+// only one processor, for a minute.
 const atOnce = 2
 
 // turn waits until the modules of the worker at path are downloaded, and until fewer than [atOnce] workers

@@ -173,7 +173,7 @@ func within(changed, file string) bool {
 func TestUnpackNowhere(t *testing.T) {
 	cache := installed(t)
 	parent := filepath.Dir(filepath.Dir(cache))
-	if err := os.WriteFile(parent, nil, 0o644); err != nil { // a file at the path of the directory
+	if err := os.WriteFile(parent, nil, 0o644); err != nil { // a file at the path of the cache directory, so that the directory cannot be created
 		t.Fatal(err)
 	}
 	var unpack *build.UnpackError

@@ -1,7 +1,7 @@
 // Package conformance checks a worker, in any language, against the worker protocol. It sends requests to the
 // executable as package lab does in a run. For each promise in docs/worker-protocol.md it reports whether the
 // worker keeps the promise. It relies on the checks that package lab makes in every trial: if package lab
-// refuses a trial, the conformance check fails with its message.
+// refuses a trial, the conformance check fails with the message of package lab.
 package conformance
 
 import (

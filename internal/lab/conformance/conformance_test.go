@@ -161,8 +161,8 @@ func updateAnswers(t *testing.T) {
 	t.Fatal("answers.json is written: run the tests again without -update")
 }
 
-// TestVectors checks that docs/generated-values.json is what WriteVectors writes. With -update it
-// writes the file.
+// TestVectors checks that docs/generated-values.json has the content that WriteVectors writes. With
+// -update it writes the file.
 func TestVectors(t *testing.T) {
 	const file = "../../../docs/generated-values.json"
 	var b bytes.Buffer
@@ -270,7 +270,7 @@ func (a *attaching) Open(ctx context.Context, path string, s driver.Settings) (d
 	return a.Driver.Open(driver.AllowFiles(ctx), path, s)
 }
 
-// TestFilesAreRefused checks that a worker that lets SQL access other files fails the check for this.
+// TestFilesAreRefused checks that the conformance checks detect a worker that lets SQL access other files.
 func TestFilesAreRefused(t *testing.T) {
 	got := failures(t, as(t, "attaches"), func(name string) bool { return strings.Contains(name, "other files") })
 	if words := got["failures/SQL that reaches other files"]; len(got) != 1 || !strings.Contains(words, "made that file: set SQLITE_LIMIT_ATTACHED to 0") {

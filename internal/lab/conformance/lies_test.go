@@ -33,7 +33,7 @@ type lie struct {
 	open  func(driver.Settings) error    // changes the settings with which the database is opened
 	exit  int                            // exit status of the worker
 	junk  string                         // text printed before the first answer
-	asked [2]string                      // a part of the request, and what the worker reads instead
+	asked [2]string                      // a part of the request, and the text that the worker reads instead
 }
 
 // sample returns a lie that changes the value of a key in a phase's sample. If change returns nil, the lie
@@ -83,7 +83,7 @@ func latencyOf(key string, change func(any) any) func(answer) []answer {
 }
 
 // without returns a lie that leaves out all answers of one type. Of answers with samples, it leaves out only
-// those with a sample of the given phase.
+// the answers with a sample of the given phase.
 func without(typ, phase string) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is(typ, phase) {
@@ -262,8 +262,8 @@ func TestLies(t *testing.T) {
 }
 
 // told runs a correct worker and copies its answers to standard output. The lie with this name changes the
-// answers, except those to describe requests and to the trial before the first check. If the lie has a
-// function open, the worker opens databases with changed settings.
+// answers, except the answers to describe requests and to the trial that runs before the first check. If the
+// lie has a function open, the worker opens databases with changed settings.
 func told(name string, d driver.Driver) {
 	l, ok := lies[name]
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// settingChecks returns the checks of settings: several values of each setting that a PRAGMA
-// reports, and the settings that take effect when a database is opened.
+// settingChecks returns the checks of settings. They check several values of each setting that a
+// PRAGMA reports, and the settings that take effect when a database is opened.
 func settingChecks() []Check {
 	var list []Check
 	add := func(settings driver.Settings, name, key string) {
@@ -76,8 +76,9 @@ func countsSyncs(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// dropsCaches checks that with cold_caches=on, a query reads its table from the disk. Without this setting it
-// would not, because both SQLite's page cache and the system's have room for the whole table.
+// dropsCaches checks that with cold_caches=on, a query reads its table from the disk. Without this setting, the
+// query would read nothing from the disk, because SQLite's page cache and the system's page cache each have
+// room for the whole table.
 func dropsCaches(ctx context.Context, s *Subject) error {
 	cold := driver.Settings{"cold_caches": "on"}
 	_, t, err := s.trial(ctx, yaml("cold"), cold)
@@ -100,8 +101,8 @@ func dropsCaches(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// readsCount reports whether the system drops files in a directory from its page cache, and counts what a
-// process reads from the disk afterward.
+// readsCount reports whether the system drops files in a directory from its page cache, and counts the bytes
+// that a process then reads from the disk.
 func readsCount(dir string) (bool, error) {
 	data := make([]byte, 1<<20)
 	f, err := os.Create(filepath.Join(dir, "dropped"))

@@ -26,8 +26,8 @@ const (
 	vectorBytes = 48
 )
 
-// WriteVectors writes to out what docs/generated-values.json must contain: the first values that the
-// checks' generators make.
+// WriteVectors writes to out the content that docs/generated-values.json must have: the first values
+// of the generators that the checks use.
 func WriteVectors(out io.Writer) error {
 	w, err := workload.Parse("check.yaml", []byte(workloadOf(generators...)), nil)
 	if err != nil {

@@ -87,7 +87,7 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 			watchdog.Reset(most)
 			if r.Method == methodPing {
-				go func() { _ = a.send(reply{Event: methodPing}) }() // if the other machine has gone, decoding the next request fails
+				go func() { _ = a.send(reply{Event: methodPing}) }() // an error does not matter: if the other machine has gone, decoding the next request fails, too
 				continue
 			}
 			select {
@@ -196,7 +196,7 @@ func with[T any](r request, do func(T) (any, error)) (any, error) {
 }
 
 func (a *Agent) open(p Place) (any, error) {
-	source, err := build.Unpacked() // the sources in this executable; a clone at the same path on this machine may have another version
+	source, err := build.Unpacked() // not a clone at the same path on this machine, because it may have another version
 	if err != nil {
 		return nil, err
 	}
@@ -293,9 +293,9 @@ func (t *teller) event(b building) {
 	}
 }
 
-// The method "needs" stores what the other machine sends about the workers of the cases, some of which may
-// have been built on the other machine. Then "needs" asks all workers for the features that their workloads
-// need.
+// The method "needs" stores the descriptions of the cases' workers that the other machine sends. Some of these
+// workers may have been built on the other machine. Then "needs" asks all workers for the features that their
+// workloads need.
 func (a *Agent) needs(ctx context.Context, list []preparation) ([]preparation, error) {
 	var cases []*lab.Case
 	for _, p := range list {

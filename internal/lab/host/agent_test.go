@@ -109,7 +109,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestReceive checks that a worker sent in parts arrives complete, and that a damaged one is
+// TestReceive checks that a worker sent in parts arrives complete, and that a damaged worker is
 // refused.
 func TestReceive(t *testing.T) {
 	ask, end := talk(t)

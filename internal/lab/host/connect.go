@@ -58,7 +58,7 @@ type patience struct {
 	end   time.Duration // timeout for the agent to exit
 }
 
-// patience returns the timeouts. Tests set shorter ones.
+// patience returns the timeouts. Tests set shorter timeouts.
 func (o *Options) patience() patience {
 	if o.hasty != nil {
 		return *o.hasty
@@ -93,7 +93,7 @@ func clip(s string) string {
 }
 
 // Connect connects to a machine and starts an agent there. It first copies an executable to
-// the machine if the machine does not have one that fits. Errors caused by the machine are
+// the machine if the machine does not have a suitable one. Errors caused by the machine are
 // of type [*Error].
 func Connect(ctx context.Context, name string, o *Options) (*Machine, error) {
 	c := &connecting{name: name, o: o}
@@ -239,7 +239,8 @@ func (o *Options) copy(ctx context.Context, name, executable, hash string) error
 	return nil
 }
 
-// moving reads the file being copied. Before each read it resets the timer in the field "stuck".
+// moving reads the file being copied. Before each read it resets the timer in the field "stuck", so that the
+// timer fires only if the other machine takes no data for a time.
 type moving struct {
 	io.Reader
 	stuck *time.Timer
@@ -414,7 +415,7 @@ func (m *Machine) send(r request) error {
 }
 
 // call sends the agent a request and waits for the reply. It decodes the result into the value to which the
-// parameter "into" points, and calls the function "event" for each event. The function may be nil.
+// parameter "into" points. It calls the function "event", which may be nil, for each event.
 func (m *Machine) call(ctx context.Context, method string, params, into any, event func(reply)) error {
 	text, err := json.Marshal(params)
 	if err != nil {

@@ -61,7 +61,7 @@ func (a *Agent) receive(s sending) (sent, error) {
 	if sum, err := build.SHA256Of(in.file.Name()); err != nil || sum != s.SHA256 {
 		return sent{}, errors.Join(err, errors.New("a worker arrived damaged"))
 	}
-	// Package build prunes only those workers in the cache that have a .sha256 file next to them.
+	// Package build removes unused workers only if they have a .sha256 file, so this worker gets one, too.
 	if err := os.WriteFile(path+".sha256", []byte(s.SHA256), 0o644); err != nil {
 		return sent{}, err
 	}

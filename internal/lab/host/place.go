@@ -114,7 +114,7 @@ func (m *Machine) apply(list []preparation, to []*lab.Case) error {
 	if len(list) != len(to) {
 		return &Error{m.name, fmt.Sprintf("of %d cases %d were answered", len(to), len(list))}
 	}
-	missing := map[int]*lab.Case{} // cases that the list does not have, by ID
+	missing := map[int]*lab.Case{} // cases that have not been found in the list yet, by ID
 	for _, c := range to {
 		missing[c.ID] = c
 	}

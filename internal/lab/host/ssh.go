@@ -181,7 +181,7 @@ func connectOnce(client []string, host string) string {
 }
 
 // oldKey says how to remove the outdated host key. If the SSH client printed the ssh-keygen command for this,
-// or the file and line of the key, oldKey uses that. Otherwise it returns the usual command.
+// or the file and line of the key, oldKey uses this output. Otherwise it returns the usual command.
 func oldKey(host, said string) string {
 	where := " with: ssh-keygen -R " + host
 	for l := range strings.Lines(said) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExpireAsTheAnswerComes checks a request that is answered at the moment when it times out. Its
-// connection is closed, because its deadline would also stop the next request.
+// TestExpireAsTheAnswerComes checks a request that is answered at the moment when it times out. The connection
+// must then be closed, because its expired deadline would also stop the next request.
 func TestExpireAsTheAnswerComes(t *testing.T) {
 	for _, test := range []struct {
 		began, expires int64

@@ -44,9 +44,9 @@ type Load struct {
 	// Timeout is how long the complete answer may take; 0: 10 s.
 	Timeout time.Duration
 
-	// If Slice is not 0, all connections pause together after each Slice requests: each waits for its answer,
-	// then one of them calls Pause with the duration of the load so far, without pauses. An error of Pause
-	// ends the load. A load at a fixed rate has no slices.
+	// If Slice is not 0, all connections pause together after each Slice requests. Each connection waits for
+	// its answer. Then one of them calls Pause with the duration of the load so far, without pauses. An error
+	// of Pause ends the load. A load at a fixed rate has no slices.
 	Slice int64
 	Pause func(time.Duration) error
 
@@ -271,7 +271,7 @@ func (r *run) measure() *Outcome {
 }
 
 // number returns the number of the next request to send. At a fixed rate it waits until a request is due. It
-// also waits until the slice of the request begins; the result "waited" is the length of this second wait, in
+// also waits until the slice of the request begins. The result "waited" is the length of this second wait, in
 // ns. The result "ok" is false if there are no more requests.
 func (r *run) number() (k, waited int64, ok bool) {
 	if r.Rate > 0 {

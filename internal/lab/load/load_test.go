@@ -309,9 +309,10 @@ func TestCancel(t *testing.T) {
 	close(release)
 }
 
-// TestLatencyFromIntendedStart checks latencies when a server stalls. At a fixed rate they
-// count from the time when a request was due, so requests due during the stall have waited,
-// even if they could not be sent. In closed loop only requests already sent have waited.
+// TestLatencyFromIntendedStart checks latencies when a server stalls. At a fixed rate, a latency
+// counts from the time when the request was due. So it includes the wait of a request that falls
+// due during the stall, even if the request could not be sent yet. In closed loop, only requests
+// that were already sent have waited.
 func TestLatencyFromIntendedStart(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	load1 := func(rate float64) *load.Outcome {
@@ -328,8 +329,8 @@ func TestLatencyFromIntendedStart(t *testing.T) {
 		return run(t, load.Load{Address: addr, Requests: numbers(10), Connections: 2, Count: 400, Rate: rate})
 	}
 	open, closed := load1(1000), load1(0)
-	// Of 400 requests at 1000 per second, 200 fall due during the stall. They wait between
-	// 200 ms and 0.
+	// Of 400 requests at 1000 per second, 200 fall due during the stall. They wait for 0 to
+	// 200 ms.
 	if p := time.Duration(open.Latency.Summary("").P90NS); p < stall/2 {
 		t.Errorf("90th percentile %v at a fixed rate, though half of the requests met a stall of %v", p, stall)
 	}

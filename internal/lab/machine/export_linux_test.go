@@ -19,7 +19,7 @@ var (
 	Counters    = counters
 )
 
-// FileSystem returns the file system of a path according to the text of a mountinfo.
+// FileSystem returns the file system of a path according to the text of a mountinfo file.
 func FileSystem(mountinfo, path string) (kind, device string, syncFree bool) {
 	list := parseMounts(mountinfo)
 	if m := list.of(path); m != nil {

@@ -106,7 +106,7 @@ var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\13
 
 // list.of(path) returns the mount that contains an absolute path. This is the mount with the longest mount
 // point that is a prefix of the path. If several mounts have that mount point, it is the last of them,
-// because that one hides the others.
+// because the last mount hides the others.
 func (list mounts) of(path string) *mount {
 	var best *mount
 	for i := range list {
@@ -129,8 +129,8 @@ func (list mounts) syncFree(m *mount) bool {
 			return true
 		}
 		for _, o := range m.options {
-			// A container usually cannot see the upper directory of its overlay. A path in the
-			// container then seems to be on the overlay itself.
+			// A container usually cannot see the upper directory of its overlay. The path of that
+			// directory then seems to be on the overlay itself.
 			if dir, ok := strings.CutPrefix(o, "upperdir="); ok {
 				upper := list.of(dir)
 				return upper != nil && upper.kind != "overlay" && list.syncFree(upper)

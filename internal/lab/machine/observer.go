@@ -66,7 +66,7 @@ func (o *Observer) Steal() *float64 { return o.steal }
 
 // AfterRun returns warnings about what changed on the machine during the run.
 func (o *Observer) AfterRun() []result.Warning {
-	after, _ := Look(o.Machine.Directory) // zero in case of an error; if the directory is full, the trials report it
+	after, _ := Look(o.Machine.Directory) // in case of an error, after is zero; an error such as a full disk is reported by the trials
 	list := WarningsAfter(o.before, after, o.rounds)
 	if now, ok := ReadCPUTime(); ok && o.cpuSeen {
 		share := stolen(o.cpu, now)

@@ -83,7 +83,7 @@ func killMarked(mark string, before map[int]bool) (found bool) {
 		if before[pid] || pid == os.Getpid() {
 			continue
 		}
-		p, err := os.FindProcess(pid) // opened before its environment is read, because the ID may be reused
+		p, err := os.FindProcess(pid) // opened before its environment is read, so that Kill cannot hit a new process with the same ID
 		if err != nil {
 			continue
 		}

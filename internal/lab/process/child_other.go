@@ -11,5 +11,5 @@ func WaitedFor(int) *time.Duration { return nil }
 // environment.
 func endMarked(string, map[int]bool) {}
 
-// existing returns nil, because only [endMarked] needs the list, and it does nothing here.
+// existing returns nil, because only [endMarked] needs the list, and endMarked does nothing here.
 func existing() map[int]bool { return nil }

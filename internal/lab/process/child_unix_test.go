@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// TestStoppedWorkerLeaves checks what happens when a worker is stopped. A worker that has data elsewhere must
-// get time to remove this data. Other workers must be killed at once.
+// TestStoppedWorkerLeaves checks what happens when a worker is stopped. A worker that has data elsewhere, for
+// example on a server, must get time to remove this data. Other workers must be killed at once.
 func TestStoppedWorkerLeaves(t *testing.T) {
 	for _, leaves := range []bool{true, false} {
 		dir := t.TempDir()

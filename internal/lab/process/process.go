@@ -39,7 +39,7 @@ type Child struct {
 	output io.Reader
 	errors Ends
 	mark   string
-	before map[int]bool // IDs of the processes that existed before this one started
+	before map[int]bool // IDs of the processes that existed before this worker started
 }
 
 // Start starts a worker in the directory dir, or in this process's working directory if dir is "". It marks the
@@ -69,8 +69,8 @@ func Start(ctx context.Context, executable string, args []string, dir, id string
 	return c, c.Start()
 }
 
-// Send sends a request to the worker. It ignores errors: if the worker has exited, the code that waits for the
-// worker's answer reports that.
+// Send sends a request to the worker. It ignores errors, because if the worker has exited, the code that waits
+// for the worker's answer reports this.
 func (c *Child) Send(r protocol.Request) { _ = json.NewEncoder(c.Input).Encode(r) }
 
 // Lines returns a scanner over the lines that the worker writes.
@@ -92,7 +92,7 @@ func (c *Child) End() error {
 	return err
 }
 
-// Errors returns the beginning and the end of what the worker wrote to standard error.
+// Errors returns the beginning and the end of the worker's output on standard error.
 func (c *Child) Errors() string { return c.errors.String() }
 
 // Death describes how a worker died, given the error of [exec.Cmd.Wait].
@@ -138,8 +138,8 @@ const DetailEnd = 2 << 10
 // debugger, and it would push the stack out of the part of the output that is kept.
 var register = regexp.MustCompile(`(?m)^[a-z][a-z0-9]{1,7} +0x[0-9a-f]+\n?`)
 
-// Detail returns the details that a worker gave of a failure, which are in the parameter "given", followed by
-// the worker's standard error without registers. Detail cuts out the middle of a long text.
+// Detail returns the parameter "given", which has a worker's details about a failure, followed by the worker's
+// standard error without registers. Detail cuts out the middle of a long text.
 func Detail(given, stderr string) string {
 	e := Ends{Max: DetailEnd}
 	for _, s := range []string{given, register.ReplaceAllString(stderr, "")} {

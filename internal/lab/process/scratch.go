@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 )
 
-// Scratch is a temporary directory. If the process that created it is killed, another process removes it
-// later: the next one that creates a Scratch with the same prefix in the same parent directory.
+// Scratch is a temporary directory. If the process that created it is killed, the directory is removed later by
+// the next process that creates a Scratch with the same prefix in the same parent directory.
 //
 // A lock file next to the directory marks it as a directory of sqlite3perf. The process that created the
 // directory locks that file, and the system releases the lock when the process ends. The file is created

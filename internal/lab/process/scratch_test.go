@@ -63,7 +63,7 @@ func TestScratch(t *testing.T) {
 	}
 	other.Remove()
 	if got := tree(t, filepath.Join(top, "a")); len(got) != 1 {
-		t.Errorf("left: %q", got) // a/b, which was not empty when the process that made it ended
+		t.Errorf("left: %q", got) // only a/b may be left, because it was not empty when the process that created it ended
 	}
 }
 
@@ -112,7 +112,7 @@ func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	file("run-6/a.db", "x")
-	file("run-7.lock", process.Marker(filepath.Join(parent, "run-7"))) // the directory is a symbolic link to another one
+	file("run-7.lock", process.Marker(filepath.Join(parent, "run-7"))) // the directory is a symbolic link to another directory
 	if err := os.Symlink("mine", filepath.Join(parent, "run-7")); err != nil {
 		t.Fatal(err)
 	}

@@ -21,12 +21,12 @@ func AddsTooMuch(p driver.AddedPhase) bool {
 	return p.WallRatio.Median > mostAddedRatio && p.WallAdded.Median > mostAddedNS
 }
 
-// passes is the number of calls of the driver's adapter in the transaction with which the added
-// cost was measured: BEGIN, two statements and COMMIT.
+// passes is how often the worker calls the driver's adapter in the transaction that was used to measure the
+// added cost. The calls are BEGIN, two statements and COMMIT.
 const passes = 4
 
-// measuredColumns is the number of columns of the rows with which the added cost was
-// measured.
+// measuredColumns is the number of columns in the rows that were used to measure the added
+// cost.
 const measuredColumns = 4
 
 // added estimates how much time sqlite3perf adds in each timed phase of a plan. The parameter c has the

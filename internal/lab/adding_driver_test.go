@@ -14,7 +14,7 @@ import (
 
 // TestSoakAddingADriver builds a worker from the files in docs/adding-a-driver.md. The
 // worker must conform to the contract and run. Its module is outside the source tree, as
-// another author's would be.
+// the module of another author would be.
 func TestSoakAddingADriver(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/adding-a-driver.md")

@@ -57,7 +57,7 @@ const (
 
 func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
-		said, want string // want is part of the message; "": the trial is OK
+		said, want string // want is part of the message of the trial's reason, or "" if the trial is OK
 	}{
 		{saidReady + saidSchema + saidInsert + saidQuery + saidDone, ""},
 		{saidReady + saidFailed, "SQLITE_IOERR: one two"},
@@ -138,7 +138,7 @@ func TestLoadedAnswers(t *testing.T) {
 	)
 	for _, test := range []struct {
 		loads      bool
-		said, want string // want is part of the message; "": the trial is OK
+		said, want string // want is part of the message of the trial's reason, or "" if the trial is OK
 	}{
 		{true, wholeLoad + isLoaded + saidDone, ""},
 		{true, wholeLoad + saidDone, `answered "done" without having answered "loaded"`},

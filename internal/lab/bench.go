@@ -82,7 +82,7 @@ func (s *session) benched(b *protocol.Benched) {
 }
 
 // benchTimes returns the times of [BenchPhases] in ns. In the job's result, all times count from
-// the start of the query.
+// the start of the job.
 func benchTimes(b *protocol.Benched) []int64 {
 	return []int64{b.AfterQueryNS, b.FirstRowNS - b.AfterQueryNS, b.WallNS}
 }

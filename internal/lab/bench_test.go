@@ -80,8 +80,8 @@ func TestAddBench(t *testing.T) {
 	}
 }
 
-// TestBenchTimes checks that the time to the first row counts from when the library has
-// accepted the query.
+// TestBenchTimes checks that the time to the first row counts from the moment when the library
+// has accepted the query.
 func TestBenchTimes(t *testing.T) {
 	got := lab.BenchTimes(&protocol.Benched{AfterQueryNS: 5, FirstRowNS: 7, WallNS: 100})
 	if d := cmp.Diff([]int64{5, 2, 100}, got); d != "" {

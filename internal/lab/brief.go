@@ -24,7 +24,7 @@ func brief(workload string, p *plan.Plan, seed uint64, n int) []string {
 	for i := range p.Phases {
 		ph := &p.Phases[i]
 		if ph.Mix == nil && ph.Replay == nil && (ph.Query == nil || ph.Untimed) {
-			continue // such a phase has no verification to leave out
+			continue // phases of other kinds have no verification to leave out
 		}
 		h := fnv.New64a()
 		h.Write([]byte(workload + "\n" + ph.Name))

@@ -21,7 +21,7 @@ type Fault struct {
 	Message string
 }
 
-// Seen holds what package lab itself observed of a phase. A field that is zero is not known.
+// Seen holds package lab's own observations of a phase. A field that is zero is not known.
 type Seen struct {
 	// Possible is the longest time that the phase can have taken. It is the time from the request to the
 	// worker's answer for this phase, minus the time that the trial waited for its turn, minus the times that
@@ -121,7 +121,7 @@ func isChecksum(s string) bool {
 // checksums have the same beginning with a probability of 1 in 2^48.
 func short(checksum string) string { return checksum[:12] + "…" }
 
-// named returns the errors with the names that SQLite has for their codes.
+// named returns a copy of the list in which each error also has SQLite's name for its code.
 func named(list []protocol.ErrorCount) []protocol.ErrorCount {
 	list = slices.Clone(list)
 	for i := range list {

@@ -70,7 +70,7 @@ func (c *Case) hideValues(t *result.Trial) {
 }
 
 // begins returns the SQL statements that create the schema of the case's user database, or
-// nil without such a database.
+// nil if the case has no such database.
 func (c *Case) begins() []string {
 	if s := c.snapshot(); s != nil {
 		return s.Schema

@@ -8,9 +8,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestByRowsForEver checks that a query which is divided by rows in its first round stays so, even if later
-// trials would allow more executions. Otherwise the rounds would differ in what is in the caches. A query that
-// is not divided by rows must be executed an even number of times, because a turn has two executions.
+// TestByRowsForEver checks that a query that is divided by rows in its first round stays divided by rows, even
+// if later trials would have time for more executions. Otherwise the caches would hold different data in
+// different rounds. A query that is not divided by rows must be executed an even number of times, because a
+// turn has two executions.
 func TestByRowsForEver(t *testing.T) {
 	t.Parallel()
 	c := &Case{Case: result.Case{ID: 1, Workload: "rows"}}
@@ -24,7 +25,7 @@ func TestByRowsForEver(t *testing.T) {
 		wall   time.Duration
 		byRows bool
 		n      int64
-	}{{16 * time.Millisecond, true, 5}, {14 * time.Millisecond, false, 12}} { // 150 ms have room for 9 and 11
+	}{{16 * time.Millisecond, true, 5}, {14 * time.Millisecond, false, 12}} { // 9 executions of 16 ms fit into 150 ms, or 11 (rounded) of 14 ms
 		p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
 		p.learn(c, trial(first.wall))
 		d := p.divide(c)
@@ -54,12 +55,12 @@ func TestRepeats(t *testing.T) {
 		want          int64
 	}{
 		{4 * time.Millisecond, 10 * time.Millisecond, 1, 12},
-		{100 * time.Microsecond, 10 * time.Millisecond, 1, 250}, // for 25 ms
+		{100 * time.Microsecond, 10 * time.Millisecond, 1, 250}, // the executions take at least 25 ms
 		{10 * time.Microsecond, 10 * time.Millisecond, 1, 1000},
-		{5 * time.Millisecond, 10 * time.Millisecond, 4, 20},  // for 100 ms
-		{4 * time.Millisecond, 100 * time.Millisecond, 1, 26}, // half of the trial's time
-		{4 * time.Millisecond, time.Second, 1, 38},            // for 150 ms
-		{50 * time.Millisecond, time.Second, 1, 4},            // the number is even
+		{5 * time.Millisecond, 10 * time.Millisecond, 4, 20},  // with several clients, at least 100 ms
+		{4 * time.Millisecond, 100 * time.Millisecond, 1, 26}, // the executions take half of the trial's time
+		{4 * time.Millisecond, time.Second, 1, 38},            // the executions take at most about 150 ms
+		{50 * time.Millisecond, time.Second, 1, 4},            // 3 fit into 150 ms, but the number must be even
 		{120 * time.Millisecond, time.Second, 1, 0},
 	} {
 		c.Plan.Phases[0].Query.Clients = x.clients

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// instant is an executor that invents its trials.
+// instant is an executor that returns invented trials. It runs nothing.
 type instant struct{}
 
 func (instant) Trials(_ context.Context, cases []*lab.Case, _ uint64) (list []*result.Trial, err error) {

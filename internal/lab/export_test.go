@@ -20,7 +20,7 @@ func (p *Processes) SetCeiling(clients int, perSecond float64) {
 	p.ceilings = map[int]ceiling{clients: c, 1: c}
 }
 
-// CeilingsEnd makes the next trial measure again the rates that SetCeiling sets.
+// CeilingsEnd makes the next trial measure the rates again instead of using the rates from SetCeiling.
 func (p *Processes) CeilingsEnd() {
 	for clients, c := range p.ceilings {
 		c.until = time.Now()

@@ -14,7 +14,7 @@ import (
 )
 
 // TestFeatures asks two real libraries without C for their features. It then runs a trial that
-// needs FTS4, which neither has.
+// needs FTS4, which neither library has.
 func TestFeatures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds real workers")

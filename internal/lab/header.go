@@ -14,9 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// header reads settings from the header of the database file that the worker left. It fails the trial if they
-// differ from the settings that the worker last read back. The header contains three settings and the version
-// of SQLite (https://www.sqlite.org/fileformat2.html, section 1.3).
+// header reads settings from the header of the database file that the worker left. It fails the trial if these
+// settings differ from the settings that the worker last read back. The header contains three settings and the
+// version of SQLite (https://www.sqlite.org/fileformat2.html, section 1.3).
 func (s *session) header(path string) {
 	if s.trial.Status != result.OK || s.inForce == nil {
 		return

@@ -16,13 +16,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Hooks are commands of the user that run around each trial, outside of what is timed.
+// Hooks are the user's commands that run before and after each trial. Their time is not measured.
 type Hooks struct {
 	result.Hooks
 	Round int // the round of the trials that run now
 }
 
-// InRounds returns a [Noise] that does what n does, and also tells h which round begins.
+// InRounds returns a [Noise] that does the same as n, and also stores in h which round begins.
 func (h *Hooks) InRounds(n Noise) Noise { return hookedNoise{n, h} }
 
 type hookedNoise struct {

@@ -150,8 +150,8 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	return driver.Cell{Int: n, Bool: n != 0, Time: time.UnixMilli(n)} // the reader uses the field that fits the column's type
 }
 
-// listening handles the worker's answer of type "listening": its server accepts connections. It verifies the
-// server's first answers and then orders the worker to begin the phase.
+// listening handles the worker's answer of type "listening", which says that the worker's server accepts
+// connections. It verifies the server's first answers and then orders the worker to begin the phase.
 func (s *session) listening(a *protocol.Response) error {
 	if s.next == 0 || s.current().HTTP == nil || a.Phase != s.phase || a.Address == "" {
 		return s.broken("the worker listens at %q for %q, which is not the http phase under way", a.Address, a.Phase)

@@ -85,7 +85,7 @@ type faultyDriver struct {
 	from    int64
 	fault   func(driver.Row) error
 	queries atomic.Int64
-	insert  string // fault of the first row of every INSERT
+	insert  string // how the first row of every INSERT is wrong: "drops", "doubles" or "swaps"; "": not wrong
 }
 
 func (d *faultyDriver) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -209,7 +209,7 @@ func httpTrial(t *testing.T, c *lab.Case, limit time.Duration, ceiling float64) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Status != result.OK || got.Loaded == "" { // otherwise the next trial begins with the loaded database in dir
+	if got.Status != result.OK || got.Loaded == "" { // if the trial loaded a database, it stays in dir for the next trial
 		empty(t, dir)
 	}
 	return got

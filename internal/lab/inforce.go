@@ -75,7 +75,8 @@ func (s *session) settings(a *protocol.Response) error {
 }
 
 // declared records the changes of settings that the workload declares for the schema (phase "") or the
-// current phase. It reports whether a workload can declare changes for this schema or phase.
+// current phase. It returns false if a workload cannot declare changes for this phase, because the phase
+// is not a script.
 func (s *session) declared(phase string) bool {
 	switch {
 	case phase == "":
@@ -124,8 +125,9 @@ func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Give
 
 // Asked returns the settings that a driver is asked to use. A driver that is not a cluster is not asked to
 // use settings that exist only for clusters. A cluster stores data in its own way and may not support all
-// settings of the workload, as [driver.Info.Limit] says; it is not asked to use the unsupported ones. But a
-// cluster is asked to use every setting that the user gave, and refuses the trial if one is not supported.
+// settings of the workload (see [driver.Info.Limit]). It is not asked to use the unsupported settings of the
+// workload. But it is asked to use every setting that the user gave, and refuses the trial if it does not
+// support one of them.
 func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	s := result.OwnSettings(i.Kind, all)
 	if i.Kind != driver.Cluster {
@@ -271,8 +273,9 @@ func which(bad []int, n int) string {
 }
 
 // remedy tells the user what to do about changed settings. Its text follows a message that names the schema
-// or the phase, and calls it "there". If the parameter "all" is set, the settings changed on all connections.
-// If the parameter "declares" is set, the workload can declare the changes of this schema or phase.
+// or the phase. The text refers to the schema or phase as "there". If the parameter "all" is set, the settings
+// changed on all connections. If the parameter "declares" is set, the workload can declare the changes of this
+// schema or phase.
 func remedy(list []change, all, declares bool) string {
 	var pragmas, values []string
 	for _, c := range list {

@@ -100,8 +100,8 @@ rows: {t: {count: 5, columns: {id: serial}}}
 }
 
 // deviates reports whether r has settings that were read back after the given schema or phase, and whether
-// some connection had a wrong value. It checks only one setting: the parameter "reason" begins with its
-// name.
+// some connection had a wrong value. It checks only the setting whose name is the beginning of the parameter
+// "reason".
 func deviates(r *result.ReadBack, after, reason string) bool {
 	if r == nil || r.After != after {
 		return false
@@ -113,8 +113,8 @@ func deviates(r *result.ReadBack, after, reason string) bool {
 
 // TestSchemaIsReadBeforeTheClock checks that each connection reads the schema again before the clock starts.
 // All connections are opened before the table "later" exists. In the mix, a connection may use this table for
-// the first time while another connection writes. At that moment it could not read the schema, because the
-// workload has a rollback journal and no busy timeout.
+// the first time while another connection writes. At that moment it could not read the schema: with a rollback
+// journal, the writer locks out readers, and without a busy timeout, the connection does not wait.
 func TestSchemaIsReadBeforeTheClock(t *testing.T) {
 	t.Parallel()
 	const yaml = `

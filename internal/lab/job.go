@@ -18,14 +18,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// JobRequest asks a worker to do a job on the database at Path, which may be the user's or a new one.
+// JobRequest asks a worker to do a job on the database at Path: the user's database or a new database.
 type JobRequest struct {
 	Job      protocol.Job
 	Path     string
 	Settings driver.Settings
 	Seed     uint64
 	Ref      build.Ref // driver to which the worker belongs
-	Mark     string    // text that marks the worker's processes (see [process.MarkVariable]); "": a new one
+	Mark     string    // text that marks the worker's processes (see [process.MarkVariable]); "": a new text
 
 	// Limit is how long the job may take; 0: no limit. Time in which this process is stopped
 	// does not count.

@@ -11,7 +11,7 @@ import (
 
 // CheckJob checks the result of a job that was not interrupted. It compares the result with the job and with
 // the time from the request to the result, which is the parameter "took". It also checks that the values in
-// the result do not contradict each other. It adds values computed from the others to the result.
+// the result do not contradict each other. It adds to the result the values that can be computed from it.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{check{of: "result"}, took}
 	switch {

@@ -43,8 +43,8 @@ var (
 	// this effect.
 	passing = regexp.MustCompile(`(?is)^create\s+temp|^vacuum\b.*\binto\b|\btemp\s*\.|\bsqlite_temp_`)
 
-	// remembering matches statements that depend on what the connection did before, so that a
-	// copied database gives other results.
+	// remembering matches statements that depend on earlier statements of the connection, so that
+	// a copied database gives other results.
 	remembering = regexp.MustCompile(`(?is)\b(total_changes|changes|last_insert_rowid)\s*\(|\bpragma\s+(\w+\s*\.\s*)?(optimize|data_version)\b`)
 
 	// creating matches statements of a script that change no rows.
@@ -73,14 +73,14 @@ func fills(script string) bool {
 
 // loading returns how many of a case's first phases only fill its database, and so need to
 // run only once. It depends on the plan and the settings but not on the driver, so that all
-// drivers are measured alike.
+// drivers are measured in the same way.
 func loading(c *Case) int {
 	if c.snapshot() != nil {
 		return 1
 	}
 	p := c.Plan
 	if c.Settings["mode"] == "memory" || // there is no file to copy
-		c.Settings["journal_mode"] == "persist" || // the journal stays, and later transactions reuse its space
+		c.Settings["journal_mode"] == "persist" || // a copy would lack the journal, whose space later transactions reuse
 		!fills(p.Schema) || len(p.Changes) > 0 {
 		return 0
 	}
@@ -239,7 +239,7 @@ func (l *loaded) copy(ctx context.Context, path string) error {
 		return nil
 	}
 	if l.user != nil {
-		// If the trial writes, the copy must not share blocks with the original: the first
+		// If the trial writes, the copy must not share blocks with the original, because the first
 		// write to a shared block takes longer.
 		return l.user.Copy(ctx, path, !l.sync, l.sync)
 	}

@@ -30,13 +30,13 @@ const (
 	readTable    = "{name: read, query: SELECT id FROM t ORDER BY id, columns: int, expect: {returns: {t: [id]}}}"
 )
 
-// untimed returns a script phase that is untimed.
+// untimed returns the YAML of an untimed phase with a script.
 func untimed(name, sql string) string {
 	return "{name: " + name + ", untimed: true, script: \"" + sql + "\"}"
 }
 
 // TestLoading checks which phases run once for all trials. These are the phases that only fill
-// the database file. Other phases also affect the process that runs them.
+// the database file. Phases that also affect the process that runs them must run in each trial.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -95,7 +95,7 @@ func loadDirectories(t *testing.T, dir string) []string {
 }
 
 // TestLoaded checks that real workers load a database once, and that each trial begins with its own copy. If
-// a trial writes to its copy, the next trial must not see that.
+// a trial writes to its copy, the next trial must not see the change.
 func TestLoaded(t *testing.T) {
 	t.Parallel()
 	yaml := loadedOf(loadedSchema+"; CREATE TABLE u(id INTEGER PRIMARY KEY)", untimed("before", "INSERT INTO t VALUES (5000, 5)"), fillTable, untimed("tidy", "CREATE INDEX ns ON t(n); ANALYZE"),

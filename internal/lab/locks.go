@@ -13,7 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// LockWays says which ways of sharing a database file are tried for mixes and replays.
+// LockWays says which ways of sharing a database file are tried in mixes and replays. In other phases, no
+// client waits for locks.
 type LockWays struct {
 	Vary   []Varied // settings to vary in a mix or replay that writes
 	Shared bool     // the matrix determines how connections are shared, so other ways of sharing are not tried
@@ -210,7 +211,7 @@ type contended struct {
 	alone string // name of the phase of a replay if the plan has no mix; otherwise ""
 }
 
-// contention describes the timed mixes and replays of a plan. ok is false if the plan has none.
+// contention describes the timed mixes and replays of a plan. ok is false if the plan has neither.
 func contention(p *plan.Plan) (c contended, ok bool) {
 	mixed := false
 	for i := range p.Phases {

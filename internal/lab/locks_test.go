@@ -191,9 +191,9 @@ func TestLockCasesOfOneClient(t *testing.T) {
 	}
 }
 
-// TestLockCasesProcesses checks the cases with several processes. No mutex must be tried. A pool of one
-// connection must be tried with all values of txlock and busy_timeout, because processes wait for each
-// other's locks.
+// TestLockCasesProcesses checks the cases with several processes. A mutex must not be tried, because it works
+// only within one process. A pool of one connection must be tried with all values of txlock and busy_timeout,
+// because processes wait for each other's locks.
 func TestLockCasesProcesses(t *testing.T) {
 	const two = "busy_timeout=0 journal_mode=wal "
 	want := []string{
@@ -322,7 +322,7 @@ func TestLockPatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []int64
-	for _, c := range cases[1:3] { // after the case with the workload's own settings
+	for _, c := range cases[1:3] { // the first case has the workload's own settings
 		got = append(got, c.Plan.Phases[0].Mix.PatienceMS)
 	}
 	m.Workloads = []*workload.Workload{replayed(t, `"do":"begin"`, "")}

@@ -11,7 +11,7 @@ import (
 // placement changes where in memory the executables of workers are. The system keeps an executable in its
 // page cache, at the same physical addresses and in pieces of the same sizes, from run to run. This seems to
 // change the speed of drivers: in four of five runs with the same executables, one driver took 20 % longer
-// than in the fifth, in all rounds alike. The intervals of a run can't contain a difference that all its
+// than in the fifth run, in every round. The intervals of a run can't contain a difference that all its
 // rounds share. So placement drops an executable from the page cache and reads it again, once per round. It
 // can do this only on Linux, and only for files on a disk.
 type placement struct {

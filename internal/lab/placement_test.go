@@ -12,7 +12,7 @@ import (
 )
 
 // TestPlacement checks that each executable is read again once per round, however many cases it has in
-// the round. If that takes too much of the time, it must not be read again.
+// the round. If reading takes too much of the run's time, the executable must not be read again.
 func TestPlacement(t *testing.T) {
 	dir := t.TempDir()
 	if err := pagecache.Check(dir); err != nil {

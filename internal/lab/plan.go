@@ -348,7 +348,7 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	if s["cold_caches"] == "on" && s["mode"] == "memory" {
 		return errors.New("setting cold_caches=on: a database in memory has no files whose caches could be dropped: leave one of them out")
 	}
-	atOnce, kept, keptInMix := 1, 1, 0 // numbers of connections: used at the same time; kept by one client each; kept by one client each in a mix
+	atOnce, kept, keptInMix := 1, 1, 0 // atOnce: connections used at the same time; kept: connections that each belong to one client; keptInMix: kept, but only in mixes
 	for i := range p.Phases {
 		if q := p.Phases[i].Query; q != nil {
 			atOnce, kept = max(atOnce, q.Clients), max(kept, q.Clients)

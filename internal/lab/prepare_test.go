@@ -52,7 +52,7 @@ func TestPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"building toy", "building toy@v9.9.9", "built toy", "not built ./silent", "not built toy@v9.9.9"}
-	slices.Sort(told.lines) // workers are built at the same time
+	slices.Sort(told.lines) // workers are built at the same time, so the order varies
 	if d := cmp.Diff(want, told.lines); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}

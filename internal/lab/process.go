@@ -44,7 +44,7 @@ type Processes struct {
 	placement placement
 
 	paces    map[string]*pace // times of past trials; the key is the result of the function "work"
-	sides    map[string]int   // number of cases that did the same work in a round, at most; by the same key
+	sides    map[string]int   // the largest number of cases in a round that did the same work; keys as in paces
 	needs    map[*Case]need
 	met      uint64          // number of calls of the method "together" that have run trials
 	ceilings map[int]ceiling // rates that the load generator reaches, by number of clients
@@ -57,10 +57,10 @@ var (
 	errEnough  = errors.New("nothing more to be learnt from this trial")
 )
 
-// Trials runs one trial of each case, and returns them in the order of the cases. Trials take
-// turns: as many of them as the machine has room for run together. Before the first trials of some
-// work, a pilot trial of each case runs, which is not returned unless it failed. Trials returns an
-// error only if no trials can be run (for example, without a directory), or if ctx is canceled.
+// Trials runs one trial of each case, and returns them in the order of the cases. The trials for which the
+// machine has room run together and take turns. Before the first trials of some work (see the function "work"),
+// a pilot trial of each case runs. A pilot trial is returned only if it failed. Trials returns an error only if
+// no trials can be run (for example, without a directory), or if ctx is canceled.
 func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error) {
 	if !p.needsPilot(cases) {
 		return p.inParts(ctx, cases, seed, purpose{})
@@ -87,7 +87,7 @@ func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) ([]*
 	return list, nil
 }
 
-// inParts runs one trial of each case. Those for which the machine has no room run after the others.
+// inParts runs one trial of each case. Trials for which the machine has no room at first run after the others.
 func (p *Processes) inParts(ctx context.Context, cases []*Case, seed uint64, why purpose) (list []*result.Trial, err error) {
 	if p.sides == nil {
 		p.sides = map[string]int{}
@@ -117,7 +117,8 @@ func (p *Processes) inParts(ctx context.Context, cases []*Case, seed uint64, why
 
 // needsPilot reports whether to run a pilot trial of each case before the first trials of their work. Phases
 // can be divided into slices, and queries repeated, only if their times are known. Without pilot trials, the
-// first round would be measured in another way than later rounds, and its ratios would differ from theirs.
+// first round would be measured in another way than later rounds, so its ratios would differ from the ratios
+// of later rounds.
 func (p *Processes) needsPilot(cases []*Case) bool {
 	return p.Slice >= 0 && p.Hooks == nil && slices.ContainsFunc(cases, func(c *Case) bool {
 		return p.paces[work(c)] == nil && !c.Once && !c.cold() && slices.ContainsFunc(c.Plan.Phases, func(ph plan.Phase) bool {
@@ -127,7 +128,7 @@ func (p *Processes) needsPilot(cases []*Case) bool {
 }
 
 // mostDiscarded limits how many times in a row trials are discarded because this process was stopped while they
-// ran. On an overloaded machine, it may seem to be stopped every time, and this must not block a run.
+// ran. On an overloaded machine, this process may seem to be stopped every time. This must not block a run.
 const mostDiscarded = 5
 
 // Trial runs one trial of one case, as [Processes.Trials] does, but without a pilot trial.

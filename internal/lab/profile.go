@@ -65,9 +65,9 @@ func FindPerf(ctx context.Context, dir string) (path, why string) {
 
 // perfRecord returns the arguments with which perf records a command to perf.data in the working directory.
 // The caller appends the command. If c is set, the command may run C code. perf samples CPU time, which works
-// without hardware counters in virtual machines. C is compiled without frame pointers, so stacks of C need
-// unwind tables; Go has frame pointers. perf uses the same clock as the worker, so that their times can be
-// compared.
+// without hardware counters in virtual machines. Go code has frame pointers, but C code is compiled without
+// them, so stacks of C code need unwind tables. perf uses the same clock as the worker, so that their times
+// can be compared.
 func perfRecord(c bool) []string {
 	callGraph := "fp"
 	if c {
@@ -174,7 +174,7 @@ type Profiler struct {
 	// Progress is called after each trial with the number of the case's samples so far.
 	Progress func(c *Case, samples int64, t *result.Trial)
 
-	// Set by Run: the number of rounds begun, and warnings about them.
+	// Run sets the next two fields: the number of rounds that have begun, and the warnings about the run.
 	Rounds   int
 	Warnings []result.Warning
 }

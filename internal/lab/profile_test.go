@@ -24,7 +24,7 @@ type profileBench struct {
 	samples map[string]int64 // number of samples per trial, by driver
 	ran     []string
 	failing string
-	noise   []string // what was observed about the machine, such as its load, in order
+	noise   []string // calls of the methods that observe the machine, in order
 }
 
 func (b *profileBench) BeforeRun() []result.Warning {
@@ -120,7 +120,7 @@ func TestProfilerObserves(t *testing.T) {
 }
 
 // TestProfilerPartly checks that there is a warning if several processes share the profiled
-// phase, because only the first is profiled.
+// phase, because only the first process is profiled.
 func TestProfilerPartly(t *testing.T) {
 	b := &profileBench{samples: map[string]int64{"a": 500, "b": 500, "c": 500}}
 	p := b.profiler(time.Hour, nil)
@@ -145,7 +145,7 @@ func TestProfilerPartly(t *testing.T) {
 	}
 }
 
-// TestProfilerFailures checks that the failure of one driver does not affect another.
+// TestProfilerFailures checks that the failure of one driver does not affect the other drivers.
 func TestProfilerFailures(t *testing.T) {
 	b := &profileBench{samples: map[string]int64{"b": 300}, failing: "a"}
 	cases := profileCases("a", "b", "c")

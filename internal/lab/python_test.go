@@ -103,7 +103,7 @@ func TestSoakPythonWorkerBuiltins(t *testing.T) {
 	}
 }
 
-// checkSamples checks those properties of samples that package lab does not check.
+// checkSamples checks properties of samples that package lab does not check.
 func checkSamples(t *testing.T, c *lab.Case, got *result.Trial) {
 	t.Helper()
 	for _, s := range got.Samples {
@@ -247,7 +247,7 @@ func TestSoakPythonWorkerKinds(t *testing.T) {
 	}
 }
 
-// engine runs a trial of the case with the Go engine and the SQLite of the store. It returns the samples.
+// engine runs a trial of the case with the Go engine and sqlite3perf's own SQLite. It returns the samples.
 func engine(t *testing.T, c *lab.Case, seed uint64) []*protocol.Sample {
 	t.Helper()
 	samples, failed := engineTrial(t, c, seed)
@@ -353,7 +353,7 @@ func counts(list []protocol.ErrorCount) map[int]int64 {
 }
 
 // TestPythonWorkerAgrees checks that the Python worker and the Go engine return the same checksums for phases
-// whose results the lab cannot compute. The workers then do the same work in the same order.
+// whose results the lab cannot compute. Equal checksums mean that they did the same work in the same order.
 func TestPythonWorkerAgrees(t *testing.T) {
 	t.Parallel()
 	python := pythonWorker(t)
@@ -490,7 +490,7 @@ func TestPythonWorkerLabGone(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cmd.Process.Kill() }() // if it has not exited
+	defer func() { _ = cmd.Process.Kill() }() // needed only if the worker has not exited by itself
 	endless := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO t SELECT i FROM n"
 	fmt.Fprintf(in, `{"type":"trial","protocol":2,"seed":1,"path":%q,"plan":{"schema":"CREATE TABLE t(i)","data_sets":null,"phases":[{"name":"endless","script":%q}]}}`+"\n", path, endless)
 	for lines := bufio.NewScanner(out); lines.Scan(); {

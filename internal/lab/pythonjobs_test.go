@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestPythonWorkerJobs checks that the Python worker refuses jobs that it does not know, and that it then
-// leaves the database alone.
+// TestPythonWorkerJobs checks that the Python worker refuses jobs that it does not know, and that it then does
+// not touch the database.
 func TestPythonWorkerJobs(t *testing.T) {
 	python := pythonWorker(t)
 	path := filepath.Join(t.TempDir(), "test.db")

@@ -66,7 +66,7 @@ func mixSample(t *testing.T, words ...string) (*lab.Case, *result.Sample) {
 }
 
 // TestPythonMixCount checks that the requested number of operations runs, whether they
-// succeed or not, and that failed operations are counted by extended code.
+// succeed or not, and that failed operations are counted by SQLite's extended result code.
 func TestPythonMixCount(t *testing.T) {
 	for _, c := range []struct{ lock, connection, pool string }{
 		{"immediate", "own", "4"},

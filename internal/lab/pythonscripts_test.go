@@ -41,8 +41,8 @@ if number > 100 and ran < number // 20:
     sys.exit(f"only {ran} scripts ran")
 `
 
-// TestPythonScripts makes the Python worker run random scripts, of the kind with which every driver is tested.
-// No script may create a file. TEST_SCRIPTS=5000000 runs that many scripts.
+// TestPythonScripts makes the Python worker run random scripts. The tests of all drivers use scripts of the
+// same kind. No script may create a file. TEST_SCRIPTS=5000000 sets the number of scripts.
 func TestPythonScripts(t *testing.T) {
 	script := pythonWorker(t)
 	outside := t.TempDir()

@@ -94,7 +94,7 @@ func holdAgainstSQLite(t *testing.T, script string) bool {
 	return len(what) > 0
 }
 
-// TestReach does what FuzzReach does, with random scripts. TEST_SCRIPTS=5000000 runs that many.
+// TestReach does what FuzzReach does, with random scripts. TEST_SCRIPTS=5000000 sets their number.
 func TestReach(t *testing.T) {
 	n := drivertest.RandomScripts(3000)
 	random := rand.New(rand.NewPCG(1, uint64(n)))
@@ -110,8 +110,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestTokens compares two lists of tokens: those that package sqltext finds, and those that SQLite's syntax
-// errors name. The SQL comes from the table of package sqltext, and from random scripts.
+// TestTokens compares the tokens that package sqltext finds with the tokens that SQLite's syntax errors name.
+// The SQL comes from the table of package sqltext, and from random scripts.
 func TestTokens(t *testing.T) {
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -153,7 +153,7 @@ func TestTokens(t *testing.T) {
 			}
 			compared++
 			near := fmt.Sprintf("near \"%s\": syntax error", token.Text)
-			if token.Kind == sqltext.Illegal && !strings.Contains(err.Error(), "syntax error") { // SQLite reads a number with _ only to refuse it
+			if token.Kind == sqltext.Illegal && !strings.Contains(err.Error(), "syntax error") { // exception: SQLite reads a number with _ as a token, then reports a syntax error
 				near = fmt.Sprintf("unrecognized token: \"%s\"", token.Text)
 			}
 			if !strings.Contains(err.Error(), near) {

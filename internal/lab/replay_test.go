@@ -36,7 +36,7 @@ var (
 // recording is a run to be replayed. It contains only the rounds in which every case was measured.
 type recording struct {
 	About string         `json:"about"`
-	Noise float64        `json:"noise"` // fraction of each deviation from the median, as a logarithm, that is replayed
+	Noise float64        `json:"noise"` // fraction of each deviation from the median that is replayed, on a logarithmic scale
 	Cases []recordedCase `json:"cases"`
 }
 

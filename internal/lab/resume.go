@@ -107,9 +107,9 @@ func (l *Laboratory) lostFrom(c *Case) (first int) {
 	return first
 }
 
-// catchUp runs trials that are missing in the complete rounds of a resumed run: a case failed before the run
-// was resumed, and its failed trials no longer count. catchUp returns the reason why the run ends, or "" if
-// the run continues.
+// catchUp runs the trials that are missing in the complete rounds of a resumed run. They are missing because a
+// case failed before the run was resumed, and its failed trials no longer count. catchUp returns the reason why
+// the run ends, or "" if the run continues.
 func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err error) {
 	for round := 1; round <= done; round++ {
 		lost := slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool {

@@ -81,8 +81,9 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeNoise checks a warning about a round after a resumption. It must have the number of the round in
-// the run, not in the resumed part. The machine is asked for its warnings once before the resumed run.
+// TestResumeNoise checks warnings about rounds after a run was resumed. Such a warning must have the number of
+// the round in the complete run, not in the resumed part. The machine must be asked for its warnings only once
+// before the resumed run.
 func TestResumeNoise(t *testing.T) {
 	s := lab.Schedule{Rounds: 7}
 	begun := newBench(t)
@@ -99,7 +100,7 @@ func TestResumeNoise(t *testing.T) {
 			got = append(got, w.Round)
 		}
 	}
-	if want := []int{0, 3, 7}; !slices.Equal(got, want) { // rounds 1 and 2 were complete
+	if want := []int{0, 3, 7}; !slices.Equal(got, want) { // rounds 1 and 2 were complete, so rounds 1 and 5 of the resumed run are rounds 3 and 7
 		t.Errorf("rounds %v, want %v", got, want)
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(b.log), func(note string) bool { return note != "before run" })); n != 1 {
@@ -107,8 +108,8 @@ func TestResumeNoise(t *testing.T) {
 	}
 }
 
-// stamped returns a change of a laboratory that gives trials the start times and durations that a worker's
-// trials have.
+// stamped returns a function that changes a laboratory: the laboratory's trials get start times and durations,
+// as the trials of real workers have them.
 func stamped(b *bench) func(*lab.Laboratory) {
 	return func(l *lab.Laboratory) {
 		l.Run.Started = b.began
@@ -196,7 +197,7 @@ func TestResumeSettled(t *testing.T) {
 	}
 }
 
-// TestResumeOtherWorker resumes a run with a worker that differs from the one with which the run began. No
+// TestResumeOtherWorker resumes a run with a worker that differs from the worker with which the run began. No
 // trial must be recorded.
 func TestResumeOtherWorker(t *testing.T) {
 	proof := func(version string) func(int, int) *result.Trial {

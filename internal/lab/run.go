@@ -47,9 +47,9 @@ type Noise interface {
 // Progress is notified of the plan of a run, and of the end of each trial.
 type Progress interface {
 	// Planned is called before the first trial, and again when the time of trials can be estimated. The
-	// estimate needs two complete rounds and a twentieth of the run: the first round takes longer than later
-	// ones, and few trials say little. Later, Planned is called whenever the plan differs by more than a
-	// tenth from the plan passed last.
+	// estimate needs two complete rounds and a twentieth of the run, because the first round takes longer than
+	// later rounds, and because the times of a few trials are not enough. Later, Planned is called whenever
+	// the plan differs by more than a tenth from the plan passed last.
 	Planned(p Plan)
 
 	// Trial is called after each trial. The parameter "left" is the estimated remaining time. It is 0 until the
@@ -79,7 +79,7 @@ type Laboratory struct {
 	Progress Progress
 	Now      func() time.Time
 
-	// Stop ends the run after the current trials when it is closed.
+	// When the channel Stop is closed, the run ends after the current trials.
 	Stop <-chan struct{}
 
 	// The next two fields matter only if the run is resumed.

@@ -640,7 +640,7 @@ func TestTimeLeft(t *testing.T) {
 
 // TestPlan checks the two plans that are announced. The plan before the first round must give the least
 // number of trials, and no time. The plan after the second round may be wrong by at most a tenth, although
-// trials take different times, and those of the first round take longer.
+// trials take different times, and the trials of the first round take longer.
 func TestPlan(t *testing.T) {
 	half := func(run *result.Run, round int) ([]int, bool) { return []int{1, 3, 5, 7}, round == 8 }
 	for _, c := range []struct {

@@ -341,7 +341,7 @@ func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 			sum.Latency[i].EndedEarly += m.Latency[i].EndedEarly
 		}
 	}
-	sum.Caches = all[len(all)-1].Caches // the last process to be prepared has dropped from the page cache what the others had read
+	sum.Caches = all[len(all)-1].Caches // of the last process, which dropped from the page cache the data that the others had read
 	sum.Errors, sum.Results = failed.List(), results.List()
 	for i, h := range histograms {
 		sum.Latency[i].Histogram = h.Encode()

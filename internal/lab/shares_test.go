@@ -89,8 +89,8 @@ func TestProcesses(t *testing.T) {
 }
 
 // TestProcessesLast runs a mix with a duration, with more clients than processes. The
-// operations of every client must be counted, and the database must have a row for each one
-// that did not fail.
+// operations of every client must be counted, and the database must have a row for each
+// operation that did not fail.
 func TestProcessesLast(t *testing.T) {
 	t.Parallel()
 	got := runTrial(t, sharedCase(t, faulty(t, "server-none"), "PROCESSES", "3", "CLIENTS", "4", "END", "duration: 200ms", "connection: own", "connection: pool"), 7)
@@ -144,7 +144,7 @@ func TestProcessesFail(t *testing.T) {
 			dir := t.TempDir()
 			limit := time.Minute
 			if fault == "second-hangs" {
-				limit = 15 * time.Second // within this time the second process must have begun
+				limit = 15 * time.Second // long enough for the second process to begin
 			}
 			c := casesOf(t, faulty(t, "server-"+fault), 7, nil, nil, parse(t, reading))[0]
 			got, err := (&lab.Processes{Dir: dir, Limit: limit}).Trial(t.Context(), c, 7)

@@ -13,8 +13,9 @@ import (
 )
 
 // sliceTime is the intended duration of a slice of a phase, for a driver of median speed. If only two cases do
-// the same work, a slice of rows to insert, or of operations of one client, lasts half as long: with only one other
-// trial in between, the caches are less cold, and twice as many slices make the ratio more precise.
+// the same work, a slice of rows to insert, or of operations of one client, lasts half as long. There is then
+// only one other trial between two slices, so the caches are less cold. Twice as many slices also make the
+// ratio more precise.
 const sliceTime = 2 * time.Millisecond
 
 // Slices of a replay, and of other phases with several clients, last crowdSlices times as long as sliceTime.
@@ -32,8 +33,8 @@ const (
 // executions vary much more. But the executions should not take longer than longestRepeats, and there are at
 // most mostRepeats of them.
 //
-// More executions would leave time for fewer rounds, and intervals would be wider: only more rounds even out
-// the differences between processes.
+// More executions would leave time for fewer rounds. The confidence intervals would then be wider, because only
+// more rounds even out the differences between processes.
 const (
 	usualRepeats    = 12
 	shortestRepeats = 25 * time.Millisecond
@@ -44,9 +45,9 @@ const (
 )
 
 // A query with fewer than enoughRepeats executions is divided by rows, so it pauses in the middle of an
-// execution. Its executions should take half of longestRepeats. A query with more executions pauses only
-// between them. This is more exact: an execution often reads data again that it or the previous execution has
-// brought into the processor's caches, and a pause removes these data from the caches.
+// execution. All its executions together should take half of longestRepeats. A query with more executions
+// pauses only between them. This is more exact, because an execution often reads data again that this or the
+// previous execution has brought into the processor's caches. A pause removes these data from the caches.
 const enoughRepeats = 10
 
 // pace has the times of the cases that do the same work (see the function "work"). For each phase of a case,
@@ -55,7 +56,7 @@ const enoughRepeats = 10
 type pace struct {
 	phases  map[string]map[int]phasePace // shortest times, by name of the phase and ID of the case
 	outside map[int]float64              // shortest time of a trial outside its measured phases, in ns, by ID of the case
-	byRows  map[string]bool              // whether a query is divided by rows, by name of the phase; this must not change between rounds, because the two ways differ in what is in the caches
+	byRows  map[string]bool              // whether a query is divided by rows, by name of the phase; this must not change between rounds, because the contents of the caches depend on it
 }
 
 // phasePace has the wall time of a phase, its time per operation, and its number of rows. For a query that is
@@ -148,8 +149,8 @@ func middle(of map[int]phasePace) (wall, each float64) {
 	return median(walls), median(eachs)
 }
 
-// median returns the median, of an even number of values the greater of the two in the middle. It returns 0 if
-// there are no values.
+// median returns the median. If the number of values is even, it returns the greater of the two middle values.
+// It returns 0 if there are no values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -159,8 +160,8 @@ func median(values []float64) float64 {
 
 // rowsInSlice is for a query that is executed once. It returns how many of the query's rows each slice should
 // have, so that a slice takes about the time in the parameter "want". The parameter "wall" is the median of the
-// times of the query. The result is 0 if the query can't be divided by rows: if it takes most of its time
-// before the first row, or has not enough rows.
+// times of the query. The result is 0 if the query can't be divided by rows, because it takes most of its time
+// before the first row or has too few rows.
 func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 	var fetch []float64
 	var rows float64
@@ -179,8 +180,8 @@ func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
 	return int64(math.Ceil(rows / (parts + math.Phi - 1)))
 }
 
-// cold reports whether the phases of the case begin with cold caches. Such phases are measured in one piece:
-// the first slice would warm the caches for later slices.
+// cold reports whether the phases of the case begin with cold caches. Such phases are measured in one piece,
+// because the first slice would warm the caches for later slices.
 func (c *Case) cold() bool { return c.Settings["cold_caches"] == "on" }
 
 // mayRepeat reports whether workers can execute a phase of the case several times.
@@ -242,8 +243,8 @@ func (p *Processes) learn(c *Case, t *result.Trial) {
 type need struct{ memory, disk uint64 }
 
 // fitting divides cases into groups whose trials run together. A group may always have two cases. It may have
-// more only if it is known what all its trials need, and if together they need at most half of the free
-// memory and half of the free disk space.
+// more only if the needs of all its trials are known, and if its trials together need at most half of the
+// free memory and half of the free disk space.
 func (p *Processes) fitting(cases []*Case) (groups [][]*Case) {
 	room := p.Room
 	if room == nil {

@@ -135,8 +135,8 @@ func testSlices(t *testing.T, executable string, reports bool) {
 }
 
 // TestSlicesOfRows measures two slow queries that the plan executes once. If most of a query's time comes
-// after its first row, the engine divides each execution by rows; the Python worker does not. Other queries
-// are divided only between executions, so a slice has several.
+// after its first row, the engine divides each execution by rows, but the Python worker does not. Other queries
+// are divided only between executions, so a slice has several executions.
 func TestSlicesOfRows(t *testing.T) {
 	t.Parallel()
 	const yaml = `
@@ -225,8 +225,8 @@ phases:
 }
 
 // TestColdCaches checks that phases with cold caches are measured in one piece, while the same phases with
-// warm caches are measured in slices. Little of the database may stay in the page cache, and the samples must
-// say how much, also in trials that another machine reports. In a mix of two processes, no process may load
+// warm caches are measured in slices. Little of the database may stay in the page cache. The samples must say
+// how much stayed, also in trials that another machine reports. In a mix of two processes, no process may load
 // the database into the page cache before the other process begins.
 func TestColdCaches(t *testing.T) {
 	t.Parallel()
@@ -281,8 +281,8 @@ func TestSlicesOfOthers(t *testing.T) {
 }
 
 // TestRoom checks how many trials take turns. Two trials always take turns. More than two take turns only if
-// it is known how much memory and disk space they need, and if this is at most half of what is free on the
-// machine.
+// it is known how much memory and disk space they need, and if this is at most half of the free memory and of
+// the free disk space.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -361,7 +361,7 @@ func TestSliceTimes(t *testing.T) {
 	}{
 		{[]int64{10, 25}, 30, []int64{10, 15, 5}},
 		{[]int64{10, 25}, 25, []int64{10, 15, 0}},
-		{[]int64{0, 0}, 30, nil}, // not reported
+		{[]int64{0, 0}, 30, nil}, // the worker does not report the times
 		{[]int64{10, 5}, 30, nil},
 		{[]int64{10, 25}, 20, nil},
 	} {

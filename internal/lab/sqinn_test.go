@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// TestSqinn checks a driver that needs another program. It must be measured if the program is installed. The
-// test uses the program in internal/sqinn of the driver's module, which also serves the driver's own tests.
+// TestSqinn checks a driver that needs another program. The driver must be measured if the program is installed.
+// The test uses the program in internal/sqinn of the driver's module, which also serves the driver's own tests.
 func TestSqinn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a worker and the counterpart of sqinn")

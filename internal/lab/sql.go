@@ -86,12 +86,12 @@ func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at p
 		return "", at, err
 	}
 	defer pool.Close()
-	db, err := pool.Conn(ctx) // only one, because each connection has its own database
+	db, err := pool.Conn(ctx) // only one connection, because each connection has its own database in memory
 	if err != nil {
 		return "", at, err
 	}
 	defer db.Close()
-	// The limits keep the check from writing files: ATTACH and VACUUM INTO fail.
+	// With these limits, ATTACH and VACUUM INTO fail, so the check cannot write files.
 	for id, most := range map[int]int{
 		sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LENGTH: checkLength, sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: checkPattern,
 	} {

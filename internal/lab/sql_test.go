@@ -50,7 +50,7 @@ func TestCheckSQL(t *testing.T) {
 		"columns":   {"SELECT id, name", "SELECT id, name, 3", "phase read: its rows have 3 columns, and columns lists 2"},
 		"no rows":   {"SELECT id, name FROM people INDEXED BY by_name WHERE id > 2", "DELETE FROM people", "phase read: it returns no rows, and columns lists 2: write it as a script"},
 		"pragma":    {"SELECT id, name FROM people INDEXED BY by_name WHERE id > 2", "PRAGMA optimize", ""},
-		"rows":      {"CREATE INDEX by_name ON people(name)", "CREATE INDEX by_name ON people(name); INSERT INTO people(name) SELECT max(name) FROM people", ""}, // there are no rows yet
+		"rows":      {"CREATE INDEX by_name ON people(name)", "CREATE INDEX by_name ON people(name); INSERT INTO people(name) SELECT max(name) FROM people", ""}, // the INSERT fails only because there are no rows yet
 		"long":      {"CREATE INDEX by_name ON people(name)", "CREATE INDEX by_name ON people(name); WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c) SELECT max(n) FROM c", ""},
 		"long name": {"SELECT id, name", "SELECT id, " + strings.Repeat("x", 200_000), "phase read: .*no such column: x{400,600}…"},
 		"function":  {"SELECT id, name", "SELECT id, ours(name)", ""}, // a driver may have this function
@@ -70,8 +70,8 @@ func TestCheckSQL(t *testing.T) {
 	}
 }
 
-// TestCheckSQLOfParentheses checks the error for SQL that SQLite cannot parse. It must give the position,
-// however long the SQL is.
+// TestCheckSQLOfParentheses checks the error for SQL that SQLite cannot parse. The error must give the
+// position, however long the SQL is.
 func TestCheckSQLOfParentheses(t *testing.T) {
 	const n = 100_000
 	text := strings.Replace(peopleFile, "WHERE id > 2", "WHERE id > "+strings.Repeat("(", n)+"2"+strings.Repeat(")", n), 1)
@@ -225,7 +225,7 @@ func TestCheckSQLOfBuiltins(t *testing.T) {
 	}
 }
 
-// check compares an error with a regular expression; "": there must be no error.
+// check compares an error with a regular expression. If want is "", there must be no error.
 func check(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {

@@ -139,7 +139,7 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, resolved *plan.Plan, 
 	return nil
 }
 
-// doubts returns a warning for each phase that inserts rows that cannot be verified. The warning says why not.
+// doubts returns a warning, with the reason, for each phase that inserts rows that cannot be verified.
 func (r *readable) doubts(resolved *plan.Plan) []result.Warning {
 	var list []result.Warning
 	for i := range resolved.Phases {

@@ -126,7 +126,7 @@ func (k *check) proven(c *Case, p *protocol.Proof) {
 }
 
 // checkTold checks the i-th sample that another machine reports against the plan. It replaces the
-// sample by the one that [CheckSample] makes from the same data.
+// sample by the sample that [CheckSample] makes from the same data.
 func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool) []Fault {
 	phases := c.planned().Phases
 	if i >= len(phases) || s.Phase != phases[i] {

@@ -17,7 +17,7 @@ import (
 // a later phase than others waits until the others have caught up.
 type turns struct {
 	mu     sync.Mutex
-	wake   []chan struct{} // channels that tell a trial that it has the turn; by number of the trial
+	wake   []chan struct{} // one channel for each trial, by number of the trial; a value in the channel means that the trial has the turn
 	place  []int           // how far each trial is: the argument "place" of its last call of yield, or notStarted, or hasEnded
 	at     int             // number of the trial that has the turn
 	sweep  []int           // trials that have not had their turn in the current sweep, in order
@@ -38,7 +38,7 @@ func newTurns(n int, seed uint64) *turns {
 	return t
 }
 
-// Values in turns.place for a trial that has not called yield, and for one that has ended.
+// Values in turns.place for a trial that has not called yield, and for a trial that has ended.
 const (
 	notStarted = -1
 	hasEnded   = math.MaxInt
@@ -78,7 +78,7 @@ func (t *turn) wait(ctx context.Context) error {
 }
 
 // yield passes the turn on, and waits until the trial has the turn again. The parameter "place" says how far
-// the trial is; a greater number is further. yield returns how long the trial waited.
+// the trial is. A greater number is further. yield returns how long the trial waited.
 func (t *turn) yield(ctx context.Context, place int) (time.Duration, error) {
 	begin := time.Now()
 	t.mu.Lock()

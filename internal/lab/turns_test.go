@@ -41,9 +41,9 @@ func TestAlternate(t *testing.T) {
 			}
 			limit := time.Minute
 			if second == "sleeps" {
-				limit = 10 * time.Second // within this time the first worker must have ended
+				limit = 10 * time.Second // long enough for the first worker to end
 			}
-			p := &lab.Processes{Dir: dir, Limit: limit, Slice: -1} // without a pilot trial
+			p := &lab.Processes{Dir: dir, Limit: limit, Slice: -1} // without slices, there is no pilot trial
 			got, err := p.Trials(t.Context(), []*lab.Case{tinyCase(t, faulty(t, first)), tinyCase(t, faulty(t, second))}, 7)
 			if err != nil {
 				t.Fatal(err)

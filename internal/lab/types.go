@@ -60,7 +60,7 @@ func declaring(p *plan.Phase, operation string) (list []*plan.Call) {
 const maxColumnName = 60
 
 // columnName returns the name of a column, counted from 1, in the results of the statements.
-// It returns "" if they don't all use the same name.
+// It returns "" if the statements use different names.
 func columnName(ctx context.Context, db *sql.Conn, list []*plan.Call, number int) string {
 	common := ""
 	for _, c := range list {

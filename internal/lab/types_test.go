@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestTypesOfResults checks the error for a value whose storage class does not match the declared type. It
-// must be the same with every worker, although some libraries would convert the value.
+// TestTypesOfResults checks the error for a value whose storage class does not match the declared type. The
+// error must be the same with every worker, although some libraries would convert the value.
 func TestTypesOfResults(t *testing.T) {
 	t.Parallel()
 	const head = `
@@ -41,7 +41,7 @@ phases:
 	} {
 		for name, executable := range realWorkers(t) {
 			if name == "python" && test.name == "requests" {
-				continue // the worker does not serve HTTP
+				continue // the Python worker does not serve HTTP
 			}
 			t.Run(test.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -65,7 +65,7 @@ phases:
 }
 
 // TestTypesAreCheckedOnce checks that workers need not check the types of values again after a trial of
-// the case was OK. This worker fails if it is told so, as it is in the second trial.
+// the case was OK. The second request says so, and the worker in this test then fails.
 func TestTypesAreCheckedOnce(t *testing.T) {
 	t.Parallel()
 	c := tinyCase(t, faulty(t, "types-known"))

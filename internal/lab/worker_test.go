@@ -310,8 +310,8 @@ func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	return []driver.Settings{s, other}
 }
 
-// insertedBy returns the answer of a worker with this fault after an insert: what it has read back of the
-// only table of the workload tiny.
+// insertedBy returns the answer of a worker with this fault after an insert. The answer describes the rows that
+// the worker has read back from the only table of the workload tiny.
 func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserted {
 	var list []protocol.Inserted
 	for _, s := range in.Verify {
@@ -338,7 +338,7 @@ func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserte
 	return list
 }
 
-// misbehave makes the worker fail in the middle of a phase, if that is what the fault consists of.
+// misbehave makes the worker fail in the middle of a phase, if the fault is of this kind.
 func misbehave(fault string, s *protocol.Sample) {
 	switch fault {
 	case "killed":

@@ -20,8 +20,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestFirstCases checks that the first answer is about those of [firstDrivers] that can be built, that it does
-// not change the cases of the run, and that there is no first answer if the other drivers are already built.
+// TestFirstCases checks that the first answer has the cases of all [firstDrivers] that can be built, and that
+// firstCases does not change the cases of the run. If the other drivers are already built, there must be no
+// first answer.
 func TestFirstCases(t *testing.T) {
 	var cases []*lab.Case
 	for _, name := range []string{"bvinc", "mattn", "glebarez", "modernc", "native", "ncruces", "mattn"} {

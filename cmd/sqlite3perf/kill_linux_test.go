@@ -267,8 +267,8 @@ func TestWorkerThatLeavesAProcess(t *testing.T) {
 // twice. Each time the run must end as interrupted and keep its finished trials.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	// If hangups are ignored here, as under nohup, the commands would inherit that. They don't inherit
-	// that a signal is caught, so the test catches hangups.
+	// Hangups may be ignored here, as under nohup. The commands would inherit an ignored signal, but not
+	// a caught one. So the test catches hangups.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })

@@ -204,8 +204,8 @@ type request struct {
 	print    func(*stats.Analysis) error // prints the results; if nil, the report of a run is printed
 
 	// keepsTime says that a trial of each workload is run first, and that nothing else is measured if these
-	// trials show that --time is not enough. The field "called" is what the error calls the run. If it is
-	// "", the error has the numbers of rounds and cases instead.
+	// trials show that --time is not enough. The error about that describes the run by the text in the field
+	// "called" or, if this field is "", by the numbers of rounds and cases.
 	keepsTime bool
 	called    string
 }

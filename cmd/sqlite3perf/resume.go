@@ -191,8 +191,8 @@ func (o *runOptions) checkResumedPlaces(r *request) error {
 	return nil
 }
 
-// resumeDrivers finds the drivers of a run in the versions that the run measured. They keep their
-// names in the run.
+// resumeDrivers finds the drivers of a run in the versions that the run measured. The drivers keep the
+// names that they have in the run.
 func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.Run) error {
 	a := stats.Analyze(run, lab.Floor)
 	for _, name := range run.Drivers() {

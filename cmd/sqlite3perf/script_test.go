@@ -56,8 +56,8 @@ type tests struct{ *testing.M }
 
 func (t tests) Run() int {
 	if signal.Ignored(os.Interrupt) {
-		// Interrupts are ignored here, as in a background job of a script, and the commands would
-		// inherit that. They don't inherit that a signal is caught, so this process catches interrupts.
+		// Interrupts are ignored here, as in a background job of a script. The commands would inherit
+		// an ignored signal, but not a caught one. So this process catches interrupts.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	// Run more tests in parallel, because they spend most of their time waiting for processes.

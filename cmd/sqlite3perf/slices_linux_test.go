@@ -103,7 +103,7 @@ func BenchmarkSlices(b *testing.B) {
 	for b.Loop() {
 		round(true)
 	}
-	excess := map[time.Duration][]float64{} // by length of the slices, for each phase: variance of the differences from the ratios of trials alone, minus the variance that noise explains
+	excess := map[time.Duration][]float64{} // by length of the slices; for each phase, the variance of the differences from the ratios of trials alone, minus the variance that noise explains
 	for _, at := range slices.Sorted(maps.Keys(logs)) {
 		for _, l := range lengths {
 			fmt.Println(line(at, l, logs[at], alone, lengths[len(lengths)-1]))

@@ -67,8 +67,8 @@ func TestSoakWalkthrough(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", line, err, out)
 		}
-		// Up to 99 events may end differently than in the recording, because two visitors with the same
-		// user may have been active at the same time.
+		// Up to 99 events may end differently than in the recording. Two visitors may have been logged in
+		// as the same user at the same time, and the replay may run their requests in another order.
 		if m := differently.FindSubmatch(out); m != nil && len(m[1]) > 2 {
 			t.Errorf("%s: the replay is not what was recorded:\n%s", line, out)
 		}

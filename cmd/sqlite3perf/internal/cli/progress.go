@@ -128,8 +128,8 @@ func (p *Progress) Built(i, n int, name string, err error) {
 // tellRows is the least number of rows whose hashing takes long enough to show progress.
 const tellRows = 50_000_000
 
-// Computing shows how many rows have been hashed to compute expected answers. These are the rows that a
-// workload must return, or leave in the database.
+// Computing shows how many rows have been hashed to compute expected answers. The hashed rows are the rows
+// that a workload must return, or leave in the database.
 func (p *Progress) Computing(workload string, done, total int64) {
 	if p.quiet || total < tellRows {
 		return

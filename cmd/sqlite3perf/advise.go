@@ -135,7 +135,7 @@ type inquiry struct {
 }
 
 // byName returns the drivers as a map. The keys are the names of the drivers in the run. If a workload
-// needs a variant of a driver, the key is the name of the variant.
+// needs a variant of a driver (the driver with options), the key is the name of the variant.
 func (q inquiry) byName() map[string]build.Ref {
 	refs := map[string]build.Ref{}
 	for _, ref := range q.refs {

@@ -110,7 +110,8 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 }
 
 // The method "among" parses a range of a driver's releases. The releases in the range are looked up
-// later, after all other checks. Until then, o.drivers contains only the driver's pinned release.
+// later, after all other checks. Until then, o.drivers contains only the driver's pinned release, which is
+// the release in the driver's go.mod.
 func (o *runOptions) among(ctx context.Context, text string) (build.ReleaseRange, error) {
 	shop, err := o.workers.Workshop()
 	if err != nil {

@@ -403,8 +403,8 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// The method "let" allows trials to continue until the given number of them have run, apart from the
-// pilot trial. It affects only drivers of the type "holding".
+// The method "let" allows trials of drivers of the type "holding" to continue until the given number
+// of trials have run. The pilot trial, which runs before all other trials, does not count.
 func (p *place) let(trials int) {
 	p.t.Helper()
 	// The file is renamed, so that no worker reads half of it.

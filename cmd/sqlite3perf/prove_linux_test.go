@@ -222,11 +222,11 @@ func TestProveGate(t *testing.T) {
 	}
 }
 
-// TestProvePower compares a driver with two slower ones: for at most 20 s with a driver that spends 5 % more
-// time per operation and, with a smaller margin, for at most 90 s with one that spends 2 % more. At least
-// 95 % of the comparisons must find that the other driver is slower. For the query, the true ratio of the two
-// drivers' times is known, because they differ in nothing else. At least 95 % of the intervals must contain
-// this ratio.
+// TestProvePower compares a driver with two slower drivers. The first spends 5 % more time per operation, and
+// is compared for at most 20 s. The second spends 2 % more, and is compared for at most 90 s with a smaller
+// margin. At least 95 % of the comparisons must call the slower driver slower. For the query, the true ratio
+// of the two drivers' times is known, because they differ in nothing else. At least 95 % of the intervals
+// must contain this ratio.
 func TestProvePower(t *testing.T) {
 	if !proving() {
 		parallelUnlessProving(t)

@@ -88,7 +88,7 @@ func TestSoakWalkthrough(t *testing.T) {
 }
 
 // copyProgram copies the sources of a program: its Go files, go.mod, go.sum, and its files of SQL and
-// YAML. It leaves out files that running the program has created, such as recordings and databases.
+// YAML. It leaves out files that the program created when it ran, such as recordings and databases.
 func copyProgram(t *testing.T, dir string, program fs.FS) {
 	t.Helper()
 	err := fs.WalkDir(program, ".", func(name string, e fs.DirEntry, err error) error {
@@ -110,8 +110,8 @@ func copyProgram(t *testing.T, dir string, program fs.FS) {
 	}
 }
 
-// TestCopyProgram checks that copyProgram copies a program's files, except those that running the
-// program has created.
+// TestCopyProgram checks that copyProgram copies a program's files, except the files that the
+// program created when it ran.
 func TestCopyProgram(t *testing.T) {
 	dir := t.TempDir()
 	program := fstest.MapFS{}

@@ -49,7 +49,8 @@ func (s *stmt) prepareTransient() (err error) {
 }
 
 // prepare asks the connection's cache for the statement, as the library's Exec does. So even if
-// s.st.AdHoc is set, the statement is compiled only at its first execution.
+// s.st.AdHoc is set, which passes the SQL to the library at each execution, the statement is compiled
+// only at its first execution.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
 	if err != nil {

@@ -179,7 +179,7 @@ func (r *release) command(ctx context.Context, dir, name string, args ...string)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOMODCACHE="+r.cache, "GOBIN="+filepath.Join(filepath.Dir(r.tree), "bin"),
 		"GOPROXY="+fileURL(r.proxy)+","+fileURL(filepath.Join(user[1], "cache", "download"))+","+user[0],
-		"GOFLAGS="+strings.TrimSpace(user[2]+" -modcacherw"), // makes the files of the cache writable, so that the cache can be removed
+		"GOFLAGS="+strings.TrimSpace(user[2]+" -modcacherw"), // keeps the directories of the cache writable, so that the cache can be removed
 		"GONOPROXY=none", "GONOSUMDB="+strings.Trim(r.module+","+user[3], ","))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), errors.Join(ctx.Err(), err), bytes.TrimSpace(out))

@@ -144,8 +144,8 @@ func (q inquiry) byName() map[string]build.Ref {
 	return refs
 }
 
-// questions returns the statements of each workload, in the first combination of its settings, and the
-// drivers that run them: all except plain C ([lab.Floor]).
+// questions returns the statements of each workload with the first combination of its settings. It also
+// returns the drivers that run the statements, which are all drivers except plain C ([lab.Floor]).
 func (o *adviseOptions) questions(r *request) (q inquiry) {
 	for _, c := range r.cases {
 		floor := c.Ref.Known != nil && c.Ref.Known.Name == lab.Floor

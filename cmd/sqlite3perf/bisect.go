@@ -184,7 +184,7 @@ type measurement struct {
 }
 
 // compare measures two releases in one run. If the parameter "change" is not nil, compare measures
-// only the cases that the change concerns. It is the field Measure of the [bisect.Search].
+// only the cases that the change concerns. The field Measure of the [bisect.Search] is this method.
 func (m *measurement) compare(ctx context.Context, first, second string, change *bisect.Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
 	r := *m.r
 	names := map[string]string{}

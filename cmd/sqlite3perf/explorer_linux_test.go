@@ -311,9 +311,9 @@ func TestRunDefects(t *testing.T) {
 	p.Want(`document.querySelector("section.panel").innerText`, "known defects", "can lose or falsify data here: wal-reset", "wal-reset, CVE-2026-11822")
 }
 
-// TestRunWords checks the words on the page of a run of several drivers. One is tied with the
-// fastest, one leads by no more than the overhead of sqlite3perf, and two are refused for the same
-// reason.
+// TestRunWords checks the words on the page of a run of several drivers. One driver is tied with the
+// fastest, one driver leads by no more than the overhead of sqlite3perf, and two drivers are refused
+// for the same reason.
 func TestRunWords(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)

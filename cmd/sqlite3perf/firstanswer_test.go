@@ -102,7 +102,7 @@ func TestFirstAnswer(t *testing.T) {
 		`\nThis took [\dms.]+: [\dms.]+ of downloads before anything could be built, [\dms.]+ of builds, [\dms.]+ of measuring\.\nsqlite3perf show 1 .*has more\.\n\n`,
 		`The first answer, about .*modernc and ncruces only, is in run 1: sqlite3perf show 1 --store `,
 	} {
-		found := regexp.MustCompile("(?s)" + strings.ReplaceAll(want, " ", `\s+`)).FindStringIndex(said[at:]) // lines end between any two words
+		found := regexp.MustCompile("(?s)" + strings.ReplaceAll(want, " ", `\s+`)).FindStringIndex(said[at:]) // a line may end after any word
 		if found == nil {
 			t.Fatalf("no %s after byte %d of:\n%q", want, at, said)
 		}

@@ -78,8 +78,8 @@ func (d *leaving) Open(ctx context.Context, path string, s driver.Settings) (dri
 	return d.Driver.Open(ctx, path, s)
 }
 
-// lingering is a driver whose databases never finish closing, like one with very many
-// connections.
+// lingering is a driver whose databases never finish closing, like a database with very
+// many connections.
 type lingering struct{ driver.Driver }
 
 func (d *lingering) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -118,8 +118,8 @@ func (p *place) ownTemp() {
 	p.env = append(p.env, "TMPDIR="+filepath.Join(p.dir, "tmp"))
 }
 
-// nothingLeft checks that after a run no process, database or temporary file is left. The cache may keep
-// workers of the driver modernc and its lock file.
+// nothingLeft checks that after a run no process, database or temporary file is left. The cache of workers
+// may keep its lock file, and workers of the driver modernc.
 func (p *place) nothingLeft() {
 	p.t.Helper()
 	p.alone()

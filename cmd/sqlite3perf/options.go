@@ -377,8 +377,8 @@ func (o *runOptions) checkMatrix(r *request) error {
 	return cli.WrongUsage(o.blame(err))
 }
 
-// blame adds the typed --param and --scale to an error about problems of a workload, because the workload
-// is valid without these flags. It returns any other error unchanged.
+// blame adds the typed --param and --scale to an error about problems of a workload. The workload is valid
+// without these flags, so the flags cause the problems. blame returns any other error unchanged.
 func (o *runOptions) blame(err error) error {
 	var problems workload.Problems
 	if !errors.As(err, &problems) {

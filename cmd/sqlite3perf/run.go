@@ -110,7 +110,7 @@ func measure(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 				if o.page.File == "" {
 					return write(env, &o.output, a)
 				}
-				return errors.Join(write(env, &o.page, a), write(env, &o.output, a)) // both are written, even if one fails
+				return errors.Join(write(env, &o.page, a), write(env, &o.output, a)) // the page and the output are both written, even if writing one fails
 			}
 		}
 		if err := print(a); err != nil {

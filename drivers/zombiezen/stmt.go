@@ -13,7 +13,8 @@ import (
 const orNull = connpool.OrNull
 
 // stmt begins with the fields that every execution needs, so that they share a cache line. Before
-// an execution, most of the processor's cache is filled with SQLite's own data.
+// an execution, most of the processor's cache is filled with SQLite's own data, so each further cache
+// line must be read from memory.
 type stmt struct {
 	held *sqlite.Stmt // the library's statement; nil if each execution takes it from the connection's cache
 	row  driver.Row

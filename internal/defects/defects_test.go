@@ -236,8 +236,8 @@ func page() string {
 	return b.String()
 }
 
-// releaseNotes reports whether a source is the release notes of SQLite, for a version without the defect, or
-// of modernc.org/sqlite. Entries do not list these sources, because the head of the page names them.
+// releaseNotes reports whether a source is the changelog of modernc.org/sqlite, or SQLite's release notes for
+// a version without the defect. Entries do not list these sources, because the head of the page names them.
 func releaseNotes(d defects.Defect, source string) bool {
 	return source == "https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md" || slices.ContainsFunc(d.Affected, func(r defects.Range) bool {
 		return source == "https://www.sqlite.org/releaselog/"+strings.ReplaceAll(r.Fixed, ".", "_")+".html"

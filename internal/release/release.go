@@ -31,7 +31,7 @@ type release struct {
 // part is a module below the root that the root's go.mod replaces by its directory.
 type part struct{ path, dir string }
 
-// tags returns the release's tags, the root's first.
+// tags returns the release's tags. The tag of the root module comes first.
 func (r *release) tags() []string {
 	list := []string{r.version}
 	for _, p := range r.parts {

@@ -87,7 +87,7 @@ const (
 	longText = 60              // width of the longest usual text before the bar
 )
 
-// NewProgress returns the progress of a run, as a bar if standard error is a terminal.
+// NewProgress returns a Progress that shows a bar if standard error is a terminal, and lines otherwise.
 func NewProgress(env *Environment, quiet bool) *Progress {
 	p := &Progress{display: display{w: env.Stderr, width: env.StderrWidth, quiet: quiet}, now: env.Now}
 	if env.StderrWidth > 0 && !quiet {

@@ -338,9 +338,9 @@ type result struct {
 	asked bool
 }
 
-// LastInsertId records the ID once. The ID has a meaning only after an INSERT, but applications
-// do not ask for it after other statements. No other goroutine uses r.conn meanwhile, because
-// database/sql has locked it.
+// LastInsertId records the ID once. The ID has a meaning only after an INSERT. LastInsertId does not
+// check that, because applications do not ask for the ID after other statements. No other goroutine
+// uses r.conn meanwhile, because database/sql has locked it.
 func (r *result) LastInsertId() (int64, error) {
 	id, err := r.Result.LastInsertId()
 	if err == nil && !r.asked {

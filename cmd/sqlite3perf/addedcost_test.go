@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestAddedCostTable checks that the table in docs/proofs.md has the added cost that each driver's
-// file added-cost.json states. With -update it writes the table.
+// TestAddedCostTable checks that the table in docs/proofs.md has the added cost (the time that sqlite3perf
+// adds to a driver) that each driver's file added-cost.json states. With -update it writes the table.
 func TestAddedCostTable(t *testing.T) {
 	source, err := build.FindSource("")
 	if err != nil {

@@ -135,7 +135,7 @@ type inquiry struct {
 }
 
 // byName returns the drivers as a map. The keys are the names of the drivers in the run. If a workload
-// needs a variant of a driver, the key is the name of the variant.
+// needs a variant of a driver (the driver with options), the key is the name of the variant.
 func (q inquiry) byName() map[string]build.Ref {
 	refs := map[string]build.Ref{}
 	for _, ref := range q.refs {
@@ -144,8 +144,8 @@ func (q inquiry) byName() map[string]build.Ref {
 	return refs
 }
 
-// questions returns the statements of each workload, in the first combination of its settings, and the
-// drivers that run them: all except plain C ([lab.Floor]).
+// questions returns the statements of each workload with the first combination of its settings. It also
+// returns the drivers that run the statements, which are all drivers except plain C ([lab.Floor]).
 func (o *adviseOptions) questions(r *request) (q inquiry) {
 	for _, c := range r.cases {
 		floor := c.Ref.Known != nil && c.Ref.Known.Name == lab.Floor

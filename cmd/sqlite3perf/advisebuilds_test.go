@@ -14,10 +14,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestSoakAdviseBuilds requests cold builds, and builds for a platform. Cold builds of two real
-// drivers would take minutes, so the test writes their results into its own cache of workers. The
-// command must print these results without building again. The requested platform is that of this
-// machine, without cgo, because most packages for this platform are in the build cache.
+// TestSoakAdviseBuilds requests cold builds (with an empty build cache), and builds for a platform.
+// Cold builds of two real drivers would take minutes, so the test writes their results into its own
+// cache of workers. The command must print these results without building again. The requested
+// platform is that of this machine, without cgo, because most packages for this platform are in the
+// build cache.
 func TestSoakAdviseBuilds(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -144,8 +144,8 @@ func TestAnswersShown(t *testing.T) {
 	}
 }
 
-// TestAnswersInSite checks that a site has stored answers: in the list of the index, and as pages that name
-// the run, its time and its machine.
+// TestAnswersInSite checks that the index of a site lists the stored answers, and that the site has a page
+// for each answer. The page must name the run, its time and its machine.
 func TestAnswersInSite(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	path, dir := filepath.Join(t.TempDir(), "results.db"), filepath.Join(t.TempDir(), "site")
@@ -294,7 +294,7 @@ func gatedRun(t *testing.T) *result.Run {
 	return run
 }
 
-// someCrashes returns which transactions survive crashes with two drivers, one of which loses some.
+// someCrashes returns the results of exploring crashes with two drivers. One driver loses transactions.
 func someCrashes() *crash.Crashes {
 	c := &crash.Crashes{Workload: "ledger", Transactions: 24, States: 200, Seed: 1, Faults: crash.Faults, Judges: []string{"native"},
 		Proofs: []crash.Proof{{Name: "synchronous=off breaks", Want: crash.Lost, AtBest: true, Found: crash.Broken, States: 80}}}
@@ -333,11 +333,11 @@ func storedRunOf(t *testing.T, question string) *result.Run {
 }
 
 // TestHostileAnswers checks that an answer that somebody else made is either refused or printed
-// without control characters. It changes each field in one element of each list.
+// without control characters. The test changes every field of an answer. In a list, it changes the fields of
+// only one element.
 func TestHostileAnswers(t *testing.T) { hostileAnswers(t, false) }
 
-// TestSoakHostileAnswers is [TestHostileAnswers], but with each field changed in all elements of each list,
-// not in one.
+// TestSoakHostileAnswers is [TestHostileAnswers], but changes the fields of all elements of a list.
 func TestSoakHostileAnswers(t *testing.T) { hostileAnswers(t, true) }
 
 func hostileAnswers(t *testing.T, everywhere bool) {

@@ -19,7 +19,7 @@ import (
 )
 
 // baselineName matches the names that a baseline can have. None of them looks like the number of a run or
-// like a variant of a driver.
+// like a variant of a driver, such as mattn@v1.14.22 or mattn:GOGC=400.
 var baselineName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // checkBaselineName returns the value of --save-baseline, or an error if it cannot be the name of a baseline.
@@ -110,7 +110,8 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 }
 
 // checkStored uses the drivers of a stored baseline as candidates if the user named none. It returns an
-// error if one of these drivers is not a released driver, because the baseline may be somebody else's.
+// error if one of these drivers is not a released driver ([build.Released]), because the baseline may be
+// somebody else's.
 func (o *gateOptions) checkStored(drivers []string) error {
 	shop, err := o.workers.Workshop()
 	if err != nil || len(o.drivers) > 0 {
@@ -189,7 +190,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 
 // baselineDriver returns the driver of a stored case in the version that was measured, and builds its
 // worker. If it cannot do that, it returns an error with the reason. A driver that the user has not named
-// is built only if it is released, because the baseline may be somebody else's.
+// is built only if it is released ([build.Released]), because the baseline may be somebody else's.
 func (o *gateOptions) baselineDriver(ctx context.Context, env *cli.Environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (build.Ref, error) {
 	name := before.Driver
 	fail := func(format string, args ...any) (build.Ref, error) {

@@ -110,7 +110,8 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 }
 
 // The method "among" parses a range of a driver's releases. The releases in the range are looked up
-// later, after all other checks. Until then, o.drivers contains only the driver's pinned release.
+// later, after all other checks. Until then, o.drivers contains only the driver's pinned release, which is
+// the release in the driver's go.mod.
 func (o *runOptions) among(ctx context.Context, text string) (build.ReleaseRange, error) {
 	shop, err := o.workers.Workshop()
 	if err != nil {
@@ -183,7 +184,7 @@ type measurement struct {
 }
 
 // compare measures two releases in one run. If the parameter "change" is not nil, compare measures
-// only the cases that the change concerns. It is the field Measure of the [bisect.Search].
+// only the cases that the change concerns. The field Measure of the [bisect.Search] is this method.
 func (m *measurement) compare(ctx context.Context, first, second string, change *bisect.Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
 	r := *m.r
 	names := map[string]string{}

@@ -311,7 +311,7 @@ func parseSettings(flag string, list []string) (driver.Settings, error) {
 }
 
 func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir string, trials []cluster.Planned, show *cli.Progress) (*cluster.Clusters, error) {
-	scratch, observer, err := cli.Observed(dir) // before anything is built, because the directory may be unusable
+	scratch, observer, err := cli.Observed(dir) // called before anything is built, because the directory may be unusable
 	if err != nil {
 		return &cluster.Clusters{}, err
 	}

@@ -142,7 +142,7 @@ func compareLive(ctx context.Context, env *cli.Environment, o *compareOptions, a
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// In a comparison, untilCompared returns the IDs of the cases whose verdicts are clear. It is used as the
+// untilCompared returns the IDs of the cases of a comparison whose verdicts are clear. It is used as the
 // field Settled of a [lab.Schedule]. If no verdicts are computed after the given round, the second result
 // is false.
 func untilCompared(run *result.Run, round int) ([]int, bool) {

@@ -138,8 +138,9 @@ func TestCrashUnrecorded(t *testing.T) {
 }
 
 // TestSoakCrashAttached explores transactions that change two files. With a rollback journal, these
-// transactions are atomic, and the states after a crash must be judged right although
-// super-journals have absolute names. With WAL, the transactions are not atomic.
+// transactions are atomic. The states after a crash must be judged right although SQLite's
+// super-journals contain absolute paths, and a state is a copy of the database in another directory.
+// With WAL, the transactions are not atomic.
 func TestSoakCrashAttached(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)

@@ -15,7 +15,7 @@ import (
 )
 
 // TestSoakCrashServer explores crashes of a node of rqlite. Nothing may be lost, except writes that were
-// queued. A check with the syncs removed must show that the node's log needs them.
+// queued. If the syncs of files are removed from the recording of the node, something must be lost.
 func TestSoakCrashServer(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {

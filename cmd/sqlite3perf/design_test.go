@@ -164,7 +164,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// TestRoomsViolated checks a tree in which every rule is broken once.
+// TestRoomsViolated checks a tree in which every rule is broken once. The function "violations" must find this.
 func TestRoomsViolated(t *testing.T) {
 	file := func(imports ...string) *fstest.MapFile {
 		text := "package p\n"

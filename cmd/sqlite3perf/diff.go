@@ -124,7 +124,7 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 	return cli.CompleteIf(!d.Differ() && d.Answered())
 }
 
-// runOf returns a run that has no samples. The store can keep it together with the parameter "d".
+// runOf returns a run that has no samples. The store keeps this run together with the comparison d.
 func (o *diffOptions) runOf(r *request, work []diff.Questions, d *diff.Diffed, started time.Time) *result.Run {
 	var cases []result.Case
 	for _, side := range d.Sides {

@@ -126,7 +126,7 @@ func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cl
 }
 
 // ofTheList returns the drivers of the source tree that the refs name. A ref may also name a variant of
-// such a driver. For any other ref, ofTheList returns an error.
+// such a driver, which is the driver with options. For any other ref, ofTheList returns an error.
 func ofTheList(refs []build.Ref) (known []build.Known, err error) {
 	for _, r := range refs {
 		if r.Known == nil {

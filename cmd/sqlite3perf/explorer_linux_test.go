@@ -270,7 +270,8 @@ func TestSoakMeasureNeedsToken(t *testing.T) {
 	}
 }
 
-// TestRunDefects opens the page of a run in which one driver links a SQLite with known defects.
+// TestRunDefects opens the page of a run in which one driver links a SQLite with known defects. The page must
+// mark this driver, and name the defects that can lose or falsify data in the run.
 func TestRunDefects(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
@@ -310,9 +311,9 @@ func TestRunDefects(t *testing.T) {
 	p.Want(`document.querySelector("section.panel").innerText`, "known defects", "can lose or falsify data here: wal-reset", "wal-reset, CVE-2026-11822")
 }
 
-// TestRunWords checks the words on the page of a run of several drivers. One is tied with the
-// fastest, one leads by no more than the overhead of sqlite3perf, and two are refused for the same
-// reason.
+// TestRunWords checks the words on the page of a run of several drivers. One driver is tied with the
+// fastest, one driver leads by no more than the overhead of sqlite3perf, and two drivers are refused
+// for the same reason.
 func TestRunWords(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
@@ -369,7 +370,7 @@ func TestRunWords(t *testing.T) {
 	p = browsertest.Open(t, s.url+"runs/1", loaded)
 	p.Want(`document.querySelector("a[href='/runs/1/report#imprecise-figures']").innerText`, "3 imprecise figures, the widest first")
 	p.Want(`document.querySelector("main").innerText`, "glebarez on simple; zombiezen on simple: refused: wanted full, got off", "first, or tied with it", "slower than the first")
-	p.Want(`String(document.querySelector("main").innerText.split("wanted full, got off").length - 1)`, "2") // one in the warnings, and one with the cells
+	p.Want(`String(document.querySelector("main").innerText.split("wanted full, got off").length - 1)`, "2") // these words are once in the warnings and once in the table of cells
 	p.Want(`String(document.querySelectorAll("tbody .track.best").length)`, "2")
 }
 

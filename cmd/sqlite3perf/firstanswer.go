@@ -74,8 +74,8 @@ func (r *request) sayHowToGoOn(env *cli.Environment, o *runOptions, a *stats.Ana
 	}
 }
 
-// firstCases returns copies of the cases of those [firstDrivers] that can be built. It returns nil if
-// so few workers are missing that a separate first run would not save time.
+// firstCases returns copies of the cases of [firstDrivers], except drivers that cannot be built. It returns
+// nil if so few workers are missing that a separate first run would not save time.
 func firstCases(cases []*lab.Case, built func(build.Ref) (bool, error)) (list []*lab.Case) {
 	missing, impossible := 0, map[string]bool{}
 	for _, c := range cases {
@@ -120,7 +120,8 @@ func refsOf(cases []*lab.Case) (refs []build.Ref) {
 }
 
 // untilFirst estimates how long it takes until the first answer, which is about [firstDrivers] only. How
-// long trials take is only known for the workloads that are measured by default.
+// long trials take is known only for the default workloads and settings. For other runs, untilFirst counts
+// only phases of fixed duration, and sets Longer.
 func (o *runOptions) untilFirst(ctx context.Context, env *cli.Environment, first *request) *cli.Await {
 	pace := env.Pace()
 	await := &cli.Await{For: "the first answer", Built: first.Builder.Expect(ctx, refsOf(first.cases), pace)}

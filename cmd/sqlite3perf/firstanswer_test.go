@@ -20,8 +20,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestFirstCases checks that the first answer is about those of [firstDrivers] that can be built, that it does
-// not change the cases of the run, and that there is no first answer if the other drivers are already built.
+// TestFirstCases checks that the first answer has the cases of all [firstDrivers] that can be built, and that
+// firstCases does not change the cases of the run. If the other drivers are already built, there must be no
+// first answer.
 func TestFirstCases(t *testing.T) {
 	var cases []*lab.Case
 	for _, name := range []string{"bvinc", "mattn", "glebarez", "modernc", "native", "ncruces", "mattn"} {
@@ -101,7 +102,7 @@ func TestFirstAnswer(t *testing.T) {
 		`\nThis took [\dms.]+: [\dms.]+ of downloads before anything could be built, [\dms.]+ of builds, [\dms.]+ of measuring\.\nsqlite3perf show 1 .*has more\.\n\n`,
 		`The first answer, about .*modernc and ncruces only, is in run 1: sqlite3perf show 1 --store `,
 	} {
-		found := regexp.MustCompile("(?s)" + strings.ReplaceAll(want, " ", `\s+`)).FindStringIndex(said[at:]) // lines end between any two words
+		found := regexp.MustCompile("(?s)" + strings.ReplaceAll(want, " ", `\s+`)).FindStringIndex(said[at:]) // a line may end after any word
 		if found == nil {
 			t.Fatalf("no %s after byte %d of:\n%q", want, at, said)
 		}

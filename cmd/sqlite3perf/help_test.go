@@ -67,7 +67,7 @@ func TestFlagGroups(t *testing.T) {
 	}
 }
 
-// TestFormerFlags checks that a flag's former name still sets the flag, with a note.
+// TestFormerFlags checks that a flag's former name still sets the flag, and that a note names the new name.
 func TestFormerFlags(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Chdir(t.TempDir())

@@ -27,8 +27,9 @@ func TestSoakInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Package build is compiled without the path of its directory, as with go build -trimpath.
-	// That flag is not used, because it would compile every dependency again.
+	// Package build is compiled without the path of its directory, as with go build -trimpath, so the
+	// command does not find this source tree. The flag -trimpath is not used for all packages, because
+	// it would compile every dependency again.
 	bin := filepath.Join(dir, "bin", "sqlite3perf")
 	build := exec.Command("go", "build", "-o", bin, "-gcflags=github.com/sqlite3perf/sqlite3perf/internal/lab/build=-trimpath="+root, ".")
 	build.Env = append(os.Environ(), "GOWORK=off")

@@ -78,8 +78,8 @@ func (d *leaving) Open(ctx context.Context, path string, s driver.Settings) (dri
 	return d.Driver.Open(ctx, path, s)
 }
 
-// lingering is a driver whose databases never finish closing, like one with very many
-// connections.
+// lingering is a driver whose databases never finish closing, like a database with very
+// many connections.
 type lingering struct{ driver.Driver }
 
 func (d *lingering) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -118,8 +118,8 @@ func (p *place) ownTemp() {
 	p.env = append(p.env, "TMPDIR="+filepath.Join(p.dir, "tmp"))
 }
 
-// nothingLeft checks that after a run no process, database or temporary file is left. The cache may keep
-// workers of the driver modernc and its lock file.
+// nothingLeft checks that after a run no process, database or temporary file is left. The cache of workers
+// may keep its lock file, and workers of the driver modernc.
 func (p *place) nothingLeft() {
 	p.t.Helper()
 	p.alone()
@@ -267,8 +267,8 @@ func TestWorkerThatLeavesAProcess(t *testing.T) {
 // twice. Each time the run must end as interrupted and keep its finished trials.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	// If hangups are ignored here, as under nohup, the commands would inherit that. They don't inherit
-	// that a signal is caught, so the test catches hangups.
+	// Hangups may be ignored here, as under nohup. The commands would inherit an ignored signal, but not
+	// a caught one. So the test catches hangups.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })
@@ -403,8 +403,8 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// The method "let" allows trials to continue until the given number of them have run, apart from the
-// pilot trial. It affects only drivers of the type "holding".
+// The method "let" allows trials of drivers of the type "holding" to continue until the given number
+// of trials have run. The pilot trial, which runs before all other trials, does not count.
 func (p *place) let(trials int) {
 	p.t.Helper()
 	// The file is renamed, so that no worker reads half of it.

@@ -160,8 +160,8 @@ func TestLookUpLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestUnwritableOutput checks that a file that cannot be written is a usage error of every command
-// that writes one.
+// TestUnwritableOutput checks that every command that writes a file reports a usage error if the file
+// cannot be written.
 func TestUnwritableOutput(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -238,8 +238,8 @@ func TestInterruptedUnread(t *testing.T) {
 	p.nothingLeft()
 }
 
-// TestEndsThatAreNotUsage checks that a process that ends for another reason than wrong usage
-// does not exit with the status for wrong usage.
+// TestEndsThatAreNotUsage ends processes for reasons other than wrong usage. None of them may exit
+// with the status for wrong usage.
 func TestEndsThatAreNotUsage(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -254,7 +254,8 @@ func TestEndsThatAreNotUsage(t *testing.T) {
 		t.Errorf("the next start: %v\n%s", err, out)
 	}
 	p.nothingLeft()
-	// Go's runtime needs about 1 GiB of address space to start.
+	// Go's runtime needs about 1 GiB of address space to start. The limit here is above that, so the
+	// command starts, but below the 2 GiB that the command requires.
 	cmd := p.command("runs")
 	sh := exec.Command("sh", append([]string{"-c", `ulimit -v 1700000; exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)...)
 	sh.Dir, sh.Env = cmd.Dir, cmd.Env

@@ -83,7 +83,7 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	o.output.SetFormats("how the explanation is printed", locks.Formats.Names(), locks.Formats.Check)
 }
 
-// lockGrid has the settings whose values are varied, except those that --set names.
+// lockGrid has settings and the values that are tried for each. A setting that --set names is left out.
 var lockGrid = []string{"journal_mode=delete,wal", "txlock=deferred,immediate", "busy_timeout=0,5s"}
 
 // sharing are the settings that decide how clients share connections.

@@ -124,7 +124,7 @@ difference are called a tie.`,
 	cobra.AddTemplateFunc("flagUsages", func(c *cobra.Command) string { return cli.FlagUsages(c, env.StdoutWidth) })
 	usage := strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagUsages .}}", 1)
 	root.SetUsageTemplate("{{if .HasParent}}" + usage + "{{else}}" + rootUsage + "{{end}}")
-	cobra.AddTemplateFunc("versionText", cli.VersionText) // computed only if it is asked for
+	cobra.AddTemplateFunc("versionText", cli.VersionText) // a function, so that the text is computed only for --version
 	root.SetVersionTemplate("{{versionText}}")
 	root.SetFlagErrorFunc(cli.FlagError)
 	for _, g := range groups {

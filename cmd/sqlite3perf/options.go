@@ -204,8 +204,8 @@ type request struct {
 	print    func(*stats.Analysis) error // prints the results; if nil, the report of a run is printed
 
 	// keepsTime says that a trial of each workload is run first, and that nothing else is measured if these
-	// trials show that --time is not enough. The field "called" is what the error calls the run. If it is
-	// "", the error has the numbers of rounds and cases instead.
+	// trials show that --time is not enough. The error about that describes the run by the text in the field
+	// "called" or, if this field is "", by the numbers of rounds and cases.
 	keepsTime bool
 	called    string
 }
@@ -377,8 +377,8 @@ func (o *runOptions) checkMatrix(r *request) error {
 	return cli.WrongUsage(o.blame(err))
 }
 
-// blame adds the typed --param and --scale to an error about problems of a workload, because the workload
-// is valid without these flags. It returns any other error unchanged.
+// blame adds the typed --param and --scale to an error about problems of a workload. The workload is valid
+// without these flags, so the flags cause the problems. blame returns any other error unchanged.
 func (o *runOptions) blame(err error) error {
 	var problems workload.Problems
 	if !errors.As(err, &problems) {

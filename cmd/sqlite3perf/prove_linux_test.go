@@ -92,7 +92,7 @@ func (s *slowerStmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) erro
 }
 
 // pausing is a limit for the time to visit a row. If a visit takes longer, the worker has waited
-// meanwhile for its next turn to measure.
+// during the visit for its next turn to measure.
 const pausing = 200 * time.Microsecond
 
 // Query makes the statement slower by the fraction s.share of its time. The time in which the
@@ -112,11 +112,11 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 	return err
 }
 
-// proved runs a command once. Under make prove, it runs the command more often: the number in
+// proved runs a command once. Under make prove, it runs the command as many times as the number in
 // TEST_TIMES, multiplied by the parameter "multiple". Each run has another seed. The function "has"
 // reports whether an output has the property that a test looks for. proved returns how many outputs
 // have the property, and how many had enough rounds to be judged. Under make prove, the test fails
-// if more than a tenth had too few rounds.
+// if more than a tenth of the outputs had too few rounds.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
 	t.Helper()
 	p.write("proofs.yaml", proofs, 0o644)
@@ -222,11 +222,11 @@ func TestProveGate(t *testing.T) {
 	}
 }
 
-// TestProvePower compares a driver with two slower ones: for at most 20 s with a driver that spends 5 % more
-// time per operation and, with a smaller margin, for at most 90 s with one that spends 2 % more. At least
-// 95 % of the comparisons must find that the other driver is slower. For the query, the true ratio of the two
-// drivers' times is known, because they differ in nothing else. At least 95 % of the intervals must contain
-// this ratio.
+// TestProvePower compares a driver with two slower drivers. The first spends 5 % more time per operation, and
+// is compared for at most 20 s. The second spends 2 % more, and is compared for at most 90 s with a smaller
+// margin. At least 95 % of the comparisons must call the slower driver slower. For the query, the true ratio
+// of the two drivers' times is known, because they differ in nothing else. At least 95 % of the intervals
+// must contain this ratio.
 func TestProvePower(t *testing.T) {
 	if !proving() {
 		parallelUnlessProving(t)

@@ -51,8 +51,8 @@ func application() (err error) {
 
 // serveJobs runs clients at the same time. Each client repeatedly begins a deferred transaction.
 // Another transaction then inserts and commits a row, and the first transaction inserts a row that
-// refers to that row. The first transaction sees that row, because a deferred transaction reads
-// nothing before its first statement.
+// refers to that row. The first transaction sees that row, because a deferred transaction begins to
+// read the database only at its first statement.
 func serveJobs(db *sql.DB, clients int) error {
 	_, err := db.Exec(`CREATE TABLE jobs (id INTEGER PRIMARY KEY); CREATE TABLE events (job INTEGER NOT NULL REFERENCES jobs)`)
 	if err != nil {

@@ -178,8 +178,8 @@ func TestReplayInserted(t *testing.T) {
 }
 
 // TestReplayErrors replays statements that failed when they were recorded. An error must count as the recorded
-// result only if its primary code is the same, or if the recording contains no code. A statement that failed
-// only because of a lock when it was recorded must not be reported as a difference of the database.
+// result only if its primary code is the same, or if the recording contains no code. If a statement failed
+// because of a lock when it was recorded, and succeeds now, it must count as unlocked, not as different.
 func TestReplayErrors(t *testing.T) {
 	const text = recordingHeader +
 		`{"sql":1,"text":"INSERT INTO t (id, v) VALUES (?, ?)"}` + "\n" +

@@ -116,7 +116,8 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *cli.Environment, ru
 
 // findRetyped returns an error that says which drivers, directory and host the user must type again. The
 // store may be somebody else's, and must not decide what is executed, written or connected to. Released
-// drivers are safe. findRetyped ignores --drivers, --hosts and --workloads that the user has not typed.
+// drivers ([build.Released]) are safe. findRetyped ignores --drivers, --hosts and --workloads that the user
+// has not typed.
 func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Run) (err error) {
 	if r.Workshop, err = o.workers.Workshop(); err != nil {
 		return err
@@ -191,8 +192,8 @@ func (o *runOptions) checkResumedPlaces(r *request) error {
 	return nil
 }
 
-// resumeDrivers finds the drivers of a run in the versions that the run measured. They keep their
-// names in the run.
+// resumeDrivers finds the drivers of a run in the versions that the run measured. The drivers keep the
+// names that they have in the run.
 func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.Run) error {
 	a := stats.Analyze(run, lab.Floor)
 	for _, name := range run.Drivers() {

@@ -110,7 +110,7 @@ func measure(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 				if o.page.File == "" {
 					return write(env, &o.output, a)
 				}
-				return errors.Join(write(env, &o.page, a), write(env, &o.output, a)) // both are written, even if one fails
+				return errors.Join(write(env, &o.page, a), write(env, &o.output, a)) // the page and the output are both written, even if writing one fails
 			}
 		}
 		if err := print(a); err != nil {
@@ -163,7 +163,7 @@ func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) 
 	measuring.Store(true)
 	failure := l.Measure(ctx)
 	if failure == nil {
-		failure = cli.UnlessInterrupted(stop, nil) // also after a Ctrl-C during the last trial
+		failure = cli.UnlessInterrupted(stop, nil) // after a Ctrl-C during the last trial, the run counts as interrupted too
 	}
 	return stats.Analyze(measured, lab.Floor), failure
 }
@@ -205,7 +205,7 @@ func (r *request) prepare(ctx context.Context, env *cli.Environment, o *runOptio
 	return r.fits(ctx, o, p, show)
 }
 
-// waits returns what the user waits for, or nil if no worker has to be built.
+// waits returns what the user waits for while workers are built, or nil if no worker has to be built.
 func (r *request) waits(ctx context.Context, env *cli.Environment) *cli.Await {
 	if r.await != nil {
 		return r.await

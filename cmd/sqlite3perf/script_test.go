@@ -56,8 +56,8 @@ type tests struct{ *testing.M }
 
 func (t tests) Run() int {
 	if signal.Ignored(os.Interrupt) {
-		// Interrupts are ignored here, as in a background job of a script, and the commands would
-		// inherit that. They don't inherit that a signal is caught, so this process catches interrupts.
+		// Interrupts are ignored here, as in a background job of a script. The commands would inherit
+		// an ignored signal, but not a caught one. So this process catches interrupts.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	// Run more tests in parallel, because they spend most of their time waiting for processes.
@@ -373,9 +373,9 @@ func load(data []byte) (*report.JSON, error) {
 	return j, nil
 }
 
-// The function "cells" is the command "cells" of test scripts. It writes the cells of the JSON
-// report that was printed last to a file. Each line has a cell's workload, phase, driver and
-// status. For example: cells got.txt
+// The function "cells" is the command "cells" of test scripts. It writes the cells (drivers in timed
+// phases) of the JSON report that was printed last to a file. Each line has a cell's workload, phase,
+// driver and status. For example: cells got.txt
 func cells(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: cells file")
@@ -397,7 +397,7 @@ func cells(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // The function "trials" is the command "trials" of test scripts. It writes the trials of the JSON
-// report that was printed last to a file, with only those properties that must not depend on
+// report that was printed last to a file, with only the properties that must not depend on
 // chance, as in: trials got.txt
 func trials(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {

@@ -158,9 +158,9 @@ func (s *served) events(what string, is func(current) bool) (c current) {
 	return c
 }
 
-// TestServeToken checks that the server refuses requests without the token that it requires, or with a
-// wrong one, and that nobody can get the token from the server. Only the address that the server
-// printed contains it.
+// TestServeToken checks that the server refuses requests that lack the required token or have a wrong
+// token, and that nobody can get the token from the server. Only the address that the server printed
+// contains the token.
 func TestServeToken(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -465,7 +465,7 @@ func TestKilled(t *testing.T) {
 	if code := s.wait(); code != -1 {
 		t.Errorf("exit status %d", code)
 	}
-	p.ended(false) // databases are not checked: one is left if the kill came just before its removal, and the next run must remove it
+	p.ended(false) // databases are not checked, because a kill just before the removal of a database leaves it for the next run to remove
 	if out, err := p.command("show", "last").CombinedOutput(); err == nil || !strings.Contains(string(out), "none has ended: give the number 1 of the newest") {
 		t.Errorf("show last: %v\n%s", err, out)
 	}
@@ -659,8 +659,8 @@ func TestInterruptedBuild(t *testing.T) {
 	}
 }
 
-// TestInterruptedSays checks that the function "release" waits until the message about Ctrl-C has
-// been printed, even if the command ends at once.
+// TestInterruptedSays checks that the function "release", which Interruptible returns, waits until the
+// message about Ctrl-C has been printed, even if the command ends at once.
 func TestInterruptedSays(t *testing.T) {
 	t.Parallel()
 	interrupts := make(chan os.Signal, 1)

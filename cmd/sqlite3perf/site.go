@@ -53,7 +53,7 @@ func writeSite(ctx context.Context, env *cli.Environment, storeFile, dir string)
 	if err != nil {
 		return err
 	}
-	builder, err := build.SHA256Of(executable) // another executable may render different pages
+	builder, err := build.SHA256Of(executable) // pages of another executable may be different, so they are rendered again
 	if err != nil {
 		return err
 	}

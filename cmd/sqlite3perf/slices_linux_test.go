@@ -26,12 +26,12 @@ type quietly struct{}
 func (quietly) Building(int, int, string)     {}
 func (quietly) Built(int, int, string, error) {}
 
-// BenchmarkSlices measures the drivers of a default run in each round in several ways: each trial
-// alone, trials that take turns at whole phases, and trials that take turns at slices (parts of
-// phases) of several lengths. For each phase and each way it prints how much longer an operation takes
-// than in a trial alone (the geometric mean over the drivers), and how much the ratios between drivers
-// vary from round to round. Then it prints how far these ratios differ from those of trials alone, and
-// how far they differ from those of the longest slices. docs/proofs.md has the figures.
+// BenchmarkSlices measures the drivers of a default run. Each round measures them in several ways: each
+// trial alone, trials that take turns at whole phases, and trials that take turns at slices (parts of
+// phases) of several lengths. For each phase and each way, BenchmarkSlices prints how much longer an
+// operation takes than in a trial alone (the geometric mean over the drivers), and how much the ratios
+// between drivers vary from round to round. Then it prints how far these ratios differ from the ratios
+// of trials alone, and from the ratios with the longest slices. docs/proofs.md has the figures.
 func BenchmarkSlices(b *testing.B) {
 	o := &runOptions{}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
@@ -103,7 +103,7 @@ func BenchmarkSlices(b *testing.B) {
 	for b.Loop() {
 		round(true)
 	}
-	excess := map[time.Duration][]float64{} // by length of the slices, for each phase: variance of the differences from the ratios of trials alone, minus the variance that noise explains
+	excess := map[time.Duration][]float64{} // by length of the slices; for each phase, the variance of the differences from the ratios of trials alone, minus the variance that noise explains
 	for _, at := range slices.Sorted(maps.Keys(logs)) {
 		for _, l := range lengths {
 			fmt.Println(line(at, l, logs[at], alone, lengths[len(lengths)-1]))

@@ -31,8 +31,8 @@ var evil = []string{
 	"mattn@v1.14.23-0.20240101000000-0123456789ab", "mattn@v1.14.22:tags=libsqlite3",
 }
 
-// strangersRun returns a killed run of the given drivers and of one released driver. If the
-// function "change" is not nil, it changes the run.
+// strangersRun returns a killed run of the given drivers and of one released driver ([build.Released]).
+// If the function "change" is not nil, it changes the run.
 func strangersRun(t *testing.T, change func(*result.Run), drivers ...string) *result.Run {
 	t.Helper()
 	w := builtinKept(t, "simple")

@@ -13,7 +13,8 @@ import (
 )
 
 // queue is a workload with four clients. Their operations take much longer than the time after which
-// Go's scheduler preempts a goroutine, so clients wait for each other even on one CPU.
+// Go's scheduler preempts a goroutine. So even on one CPU, a client is interrupted within an operation,
+// and other clients wait for the end of this operation.
 const queue = `
 name: queue
 settings: {journal_mode: wal, txlock: immediate, busy_timeout: 5s, synchronous: normal}

@@ -67,8 +67,8 @@ func TestSoakWalkthrough(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", line, err, out)
 		}
-		// Up to 99 events may end differently than in the recording, because two visitors with the same
-		// user may have been active at the same time.
+		// Up to 99 events may end differently than in the recording. Two visitors may have been logged in
+		// as the same user at the same time, and the replay may run their requests in another order.
 		if m := differently.FindSubmatch(out); m != nil && len(m[1]) > 2 {
 			t.Errorf("%s: the replay is not what was recorded:\n%s", line, out)
 		}
@@ -88,7 +88,7 @@ func TestSoakWalkthrough(t *testing.T) {
 }
 
 // copyProgram copies the sources of a program: its Go files, go.mod, go.sum, and its files of SQL and
-// YAML. It leaves out files that running the program has created, such as recordings and databases.
+// YAML. It leaves out files that the program created when it ran, such as recordings and databases.
 func copyProgram(t *testing.T, dir string, program fs.FS) {
 	t.Helper()
 	err := fs.WalkDir(program, ".", func(name string, e fs.DirEntry, err error) error {
@@ -110,8 +110,8 @@ func copyProgram(t *testing.T, dir string, program fs.FS) {
 	}
 }
 
-// TestCopyProgram checks that copyProgram copies a program's files, except those that running the
-// program has created.
+// TestCopyProgram checks that copyProgram copies a program's files, except the files that the
+// program created when it ran.
 func TestCopyProgram(t *testing.T) {
 	dir := t.TempDir()
 	program := fstest.MapFS{}

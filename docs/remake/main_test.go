@@ -102,8 +102,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// count returns how many claims have the given verdict. Outputs of older versions have "cannot be told"
-// for "not known yet".
+// count returns how many claims have the given verdict. Outputs of older versions have the words "cannot be
+// told" instead of "not known yet".
 func count(claims, verdict string) int {
 	n := strings.Count("\n"+claims, "\n"+verdict+" ")
 	if verdict == "cannot be told" {

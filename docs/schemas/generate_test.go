@@ -38,7 +38,7 @@ type generator struct {
 
 	open map[reflect.Type]bool // string types that may have values other than their constants
 
-	// lenient makes schemas accept fields that are 0, although Go would leave them out.
+	// lenient makes schemas accept a field that is 0, although Go leaves out such a field (omitempty).
 	lenient bool
 }
 
@@ -116,11 +116,11 @@ func enum(values ...string) *jsonschema.Schema {
 	return s
 }
 
-// adjust changes the schema of a type by further words in the tag jsonschema, which package
-// jsonschema does not know. "optional": the field may be absent although it is always written; this
-// also holds for the fields of an embedded pointer. "constants=Gen": the field's values are the
-// package's constants whose names begin with Gen. "signed": the integer may be negative; all other
-// integers are at least 0.
+// adjust changes the schema of a type by three words in the tag jsonschema, which package jsonschema
+// does not know. The word "optional" means that the field may be absent although sqlite3perf always
+// writes it. For an embedded pointer, it means this for all fields of the embedded type. The word
+// "constants=Gen" means that the field's values are the package's constants whose names begin with
+// Gen. The word "signed" means that the integer may be negative. All other integers are at least 0.
 func (g *generator) adjust(s *jsonschema.Schema, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)

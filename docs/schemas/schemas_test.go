@@ -94,7 +94,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestFixtures validates the JSON files that other tests expect as output.
+// TestFixtures validates the JSON files that other tests expect as output, against the schemas.
 func TestFixtures(t *testing.T) {
 	files, err := filepath.Glob("../../internal/report/testdata/*.json")
 	if err != nil || len(files) < 20 {

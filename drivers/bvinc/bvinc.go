@@ -1,4 +1,5 @@
-// Package bvinc adapts github.com/bvinc/go-sqlite-lite. It uses package litedriver.
+// Package bvinc adapts github.com/bvinc/go-sqlite-lite. It uses package litedriver,
+// which adapts go-sqlite-lite and its forks.
 package bvinc
 
 import (

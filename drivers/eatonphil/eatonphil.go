@@ -1,4 +1,5 @@
-// Package eatonphil adapts github.com/eatonphil/gosqlite. It uses package litedriver.
+// Package eatonphil adapts github.com/eatonphil/gosqlite. It uses package litedriver,
+// which adapts go-sqlite-lite and its forks.
 package eatonphil
 
 import (

@@ -14,7 +14,7 @@ import (
 // TestSharedCacheProof checks that a trial with a shared cache ends, and that the worker reports
 // that all requested settings are in force, even txlock. If another connection of the cache holds a
 // lock, the library waits whatever the busy_timeout is, even after the context of the call has
-// ended. So the code that observes a lock must release the lock itself.
+// ended. So the code that observes a lock must release the lock itself, or the trial would not end.
 func TestSharedCacheProof(t *testing.T) {
 	for _, journal := range []string{"wal", "delete"} {
 		for _, lock := range []string{"deferred", "immediate"} {

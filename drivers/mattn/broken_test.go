@@ -51,8 +51,8 @@ func TestSoakSuiteFinds(t *testing.T) {
 }
 
 // TestBusyWaitsBesideReader runs the check of busy_timeout with a reader that holds a read lock while
-// a transaction commits. The check must pass nevertheless, because a connection that tries to write
-// also holds a read lock for a moment.
+// a transaction commits. The check must pass nevertheless. Even without this reader, the commit may meet
+// a read lock, because the other connection of the check holds one for a moment when it tries to write.
 func TestBusyWaitsBesideReader(t *testing.T) {
 	for _, c := range drivertest.Checks() {
 		if c.Name != "locks/busy_timeout waits" {

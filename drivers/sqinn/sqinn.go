@@ -55,8 +55,8 @@ func launch() (*sqinn.Sqinn, error) {
 	}
 	version, err := child.SqinnVersion()
 	if err != nil {
-		// If the program isn't sqinn it may ignore Terminate, but it exits when its
-		// input closes.
+		// Terminate is not called, because a program that isn't sqinn may ignore it. The program
+		// exits when its input closes.
 		return nil, fmt.Errorf("the sqinn that SQINN_PATH or PATH names does not answer as version 1 does: %w", err)
 	}
 	if !strings.HasPrefix(version, "1.") {

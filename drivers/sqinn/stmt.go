@@ -27,7 +27,8 @@ type stmt struct {
 	kinds []driver.Type // type of each column, plus orNull if it may be NULL: see connpool.Kinds
 }
 
-// Exec sends all rows in one request. If s.st.AdHoc is set, it sends one request per execution.
+// Exec sends all rows in one request. If s.st.AdHoc is set, the SQL text must be sent again for each
+// execution, so Exec sends one request per execution.
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	if b == nil {
 		n, err := s.conn.ExecOne(s.st.SQL)

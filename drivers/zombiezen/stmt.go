@@ -13,7 +13,8 @@ import (
 const orNull = connpool.OrNull
 
 // stmt begins with the fields that every execution needs, so that they share a cache line. Before
-// an execution, most of the processor's cache is filled with SQLite's own data.
+// an execution, most of the processor's cache is filled with SQLite's own data, so each further cache
+// line must be read from memory.
 type stmt struct {
 	held *sqlite.Stmt // the library's statement; nil if each execution takes it from the connection's cache
 	row  driver.Row
@@ -78,7 +79,8 @@ func (s *stmt) prepareTransient() (err error) {
 }
 
 // prepare asks the connection's cache for the statement, as the library's Execute does. So even
-// if s.st.AdHoc is set, the statement is compiled only at its first execution.
+// if s.st.AdHoc is set, which passes the SQL to the library at each execution, the statement is compiled
+// only at its first execution.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
 	if err != nil {

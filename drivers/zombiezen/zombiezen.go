@@ -23,7 +23,7 @@ func New() driver.Driver { return driver.WithDSN(driver.New(driver.MustInfo(info
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	// The library's default is WAL. Its flag for WAL writes the file's header before page_size and
-	// auto_vacuum are set, so open sets the PRAGMA instead.
+	// auto_vacuum are set, and then these settings have no effect. So open sets the PRAGMA instead.
 	if _, ok := s["journal_mode"]; !ok && s["mode"] != "ro" && s["mode"] != "memory" {
 		s = s.With(driver.Settings{"journal_mode": "wal"})
 	}

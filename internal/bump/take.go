@@ -137,7 +137,7 @@ func addLine(file, line string) error {
 	before, section, found := strings.Cut(text, unreleased)
 	if !found {
 		before, section = strings.TrimRight(text, "\n")+"\n", ""
-		if intro, releases, ok := strings.Cut(text, "\n## "); ok { // the newest section comes first
+		if intro, releases, ok := strings.Cut(text, "\n## "); ok { // a changelog begins with the newest section, so the new section is added before all others
 			before, section = intro, "\n## "+releases
 		}
 	}

@@ -49,7 +49,7 @@ type JSONMaintenance struct {
 // JSON returns the value that encoding/json writes as the list of drivers.
 func (l List) JSON() any { return JSONDrivers{ListVersion, l.Drivers} }
 
-// describe fills in what is known without running the driver's worker.
+// describe sets the fields that are known without running the driver's worker.
 func (d *JSONDriver) describe(k build.Known) {
 	d.Name, d.Module, d.Kind, d.Interface, d.Optional, d.Limits = k.Name, k.Module, k.Kind, k.Interface, k.Optional, k.Limits
 	if r := k.Release; r != nil && r.Version == d.Version {

@@ -236,15 +236,16 @@ func page() string {
 	return b.String()
 }
 
-// releaseNotes reports whether the head of the page covers a source: the release notes of SQLite, or of
-// modernc.org/sqlite, for a version without the defect.
+// releaseNotes reports whether a source is the changelog of modernc.org/sqlite, or SQLite's release notes for
+// a version without the defect. Entries do not list these sources, because the head of the page names them.
 func releaseNotes(d defects.Defect, source string) bool {
 	return source == "https://gitlab.com/cznic/sqlite/-/blob/master/CHANGELOG.md" || slices.ContainsFunc(d.Affected, func(r defects.Range) bool {
 		return source == "https://www.sqlite.org/releaselog/"+strings.ReplaceAll(r.Fixed, ".", "_")+".html"
 	})
 }
 
-// onlyUpdate reports whether d.Do says no more than the ranges of versions: use one without the defect.
+// onlyUpdate reports whether d.Do only says to use a version without the defect. The page leaves out such a
+// text, because the ranges of versions say the same.
 func onlyUpdate(d defects.Defect) bool {
 	version := strings.TrimPrefix(strings.TrimPrefix(d.Do, "Use "), "SQLite ")
 	return version == d.Affected[len(d.Affected)-1].Fixed+" or newer."

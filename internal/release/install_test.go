@@ -51,7 +51,7 @@ func (u user) run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// copyFiles copies the files that Git tracks or would track, so all except ignored files.
+// copyFiles copies the files that Git tracks or would track. These are all files except ignored files.
 func copyFiles(t *testing.T, from, to string) {
 	t.Helper()
 	list, err := git(t.Context(), from, "ls-files", "-z", "--cached", "--others", "--exclude-standard")

@@ -31,7 +31,7 @@ type release struct {
 // part is a module below the root that the root's go.mod replaces by its directory.
 type part struct{ path, dir string }
 
-// tags returns the release's tags, the root's first.
+// tags returns the release's tags. The tag of the root module comes first.
 func (r *release) tags() []string {
 	list := []string{r.version}
 	for _, p := range r.parts {
@@ -179,7 +179,7 @@ func (r *release) command(ctx context.Context, dir, name string, args ...string)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOMODCACHE="+r.cache, "GOBIN="+filepath.Join(filepath.Dir(r.tree), "bin"),
 		"GOPROXY="+fileURL(r.proxy)+","+fileURL(filepath.Join(user[1], "cache", "download"))+","+user[0],
-		"GOFLAGS="+strings.TrimSpace(user[2]+" -modcacherw"), // so that the cache can be removed
+		"GOFLAGS="+strings.TrimSpace(user[2]+" -modcacherw"), // keeps the directories of the cache writable, so that the cache can be removed
 		"GONOPROXY=none", "GONOSUMDB="+strings.Trim(r.module+","+user[3], ","))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), errors.Join(ctx.Err(), err), bytes.TrimSpace(out))

@@ -99,9 +99,9 @@ func (t *Trend) key() string {
 	return fmt.Sprintf("%q %q %q %q %v %q %q %s", t.Workload, t.Phase, t.SHA256, t.Scale, t.Parameters, t.Settings, t.Driver, t.Unit)
 }
 
-// Series joins figures to series: those that were measured in the same way on the same machine. The figures
-// must be sorted, the oldest first. It returns at most as many series as the parameter "most" says, the ones
-// with the newest runs, and the number of series that it leaves out.
+// Series joins the figures that were measured in the same way on the same machine to one series. The figures
+// must be sorted, the oldest first. If there are more series than the parameter "most", Series returns only
+// the series with the newest runs. The result "more" is the number of series that it leaves out.
 func Series(figures []Trend, most int) (list []Trend, more int) {
 	byKey := map[string][]*Trend{}
 	for i := range figures {
@@ -145,7 +145,7 @@ func join(byKey map[string][]*Trend, f *Trend) {
 }
 
 // judge finds the points at which the level of a series changed. It also marks the points at which
-// a version changed, such as that of SQLite. The parameter "series" is the number of series that
+// a version changed, such as the version of SQLite. The parameter "series" is the number of series that
 // are judged together. The p-values are corrected for this number.
 func (t *Trend) judge(series int) {
 	values := make([]float64, len(t.Points))

@@ -21,7 +21,7 @@ const (
 const patience = 5 * time.Second
 
 // Bounded sends requests. It limits the length of answers, and the time for pages about the
-// node. The trial limits the time of statements.
+// node. It does not limit the time of statements, because a trial has its own time limit.
 type Bounded struct {
 	Next  http.RoundTripper
 	Named func(host string) error // returns an error for a host to which no request may go; nil allows all hosts

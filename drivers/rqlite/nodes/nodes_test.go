@@ -200,7 +200,8 @@ func TestBadExecutable(t *testing.T) {
 // process by the real rqlited.
 func takePort(taken string) int {
 	if _, err := os.Stat(taken); err == nil {
-		// With Exec, rqlited has this process's ID, so it ends when its parent does.
+		// Exec keeps this process and only replaces its program by rqlited. So rqlited still ends when
+		// the parent process ends.
 		path := os.Getenv(nodes.Env)
 		fmt.Fprintln(os.Stderr, syscall.Exec(path, append([]string{path}, os.Args[1:]...), os.Environ()))
 		return 1

@@ -208,7 +208,7 @@ func (p *Progress) stopTicks() {
 	}
 }
 
-// told calls the function "change" with the countdown, unless there is no countdown.
+// told calls the function "change" with the countdown, if there is a countdown.
 func (p *Progress) told(change func(*countdown)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

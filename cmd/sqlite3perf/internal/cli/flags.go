@@ -50,9 +50,9 @@ func GroupOf(f *pflag.Flag) string {
 // mostInOneList is the greatest number of flags that the help lists without groups.
 const mostInOneList = 12
 
-// FlagUsages returns the flags of a command for its help. If there are many, and each has a group,
-// they are listed in groups, otherwise in one list. Lines are wrapped to width columns, unless width
-// is 0.
+// FlagUsages returns the flags of a command for its help. If there are many flags, and each flag has a
+// group, the flags are listed in groups. Otherwise they are in one list. Lines are wrapped to width
+// columns, unless width is 0.
 func FlagUsages(c *cobra.Command, width int) string {
 	sets, n, list := map[string]*pflag.FlagSet{}, 0, false
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {

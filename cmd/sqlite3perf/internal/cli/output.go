@@ -141,8 +141,8 @@ func FormatOf(file string) string {
 }
 
 // Target returns the file to be written, which is o.File. If o.File is a symbolic link, Target returns
-// the file to which the link leads. The result "whole" is true if the file can be replaced. Devices and
-// pipes can only be written to.
+// the file to which the link leads. The result "whole" is true if the file can be replaced as a whole. It
+// is false for devices and pipes, which can only be written to.
 func (o *OutputOptions) Target() (file string, whole bool) {
 	file = o.File
 	if f, err := filepath.EvalSymlinks(file); err == nil {

@@ -58,7 +58,7 @@ func (o *WorkerOptions) Workshop() (s Workshop, err error) {
 	return s, err
 }
 
-// Refs finds the drivers with the given names. It resolves the version "latest".
+// Refs finds the drivers with the given names. It replaces the version "latest" by the newest release.
 func (s Workshop) Refs(ctx context.Context, names ...string) ([]build.Ref, error) {
 	refs := make([]build.Ref, len(names))
 	var err, unknown error
@@ -76,7 +76,7 @@ func (s Workshop) Refs(ctx context.Context, names ...string) ([]build.Ref, error
 	if unknown != nil {
 		return nil, WrongUsage(unknown)
 	}
-	for i, ref := range refs { // only after all names were checked, because Resolve may access the network
+	for i, ref := range refs { // this loop comes after all names were checked, because Resolve may access the network
 		refs[i], err = s.Builder.Resolve(ctx, ref)
 		if gone, ok := errors.AsType[*build.VersionError](err); ok && gone.Missing {
 			return nil, WrongUsage(err)

@@ -87,7 +87,7 @@ const (
 	longText = 60              // width of the longest usual text before the bar
 )
 
-// NewProgress returns the progress of a run, as a bar if standard error is a terminal.
+// NewProgress returns a Progress that shows a bar if standard error is a terminal, and lines otherwise.
 func NewProgress(env *Environment, quiet bool) *Progress {
 	p := &Progress{display: display{w: env.Stderr, width: env.StderrWidth, quiet: quiet}, now: env.Now}
 	if env.StderrWidth > 0 && !quiet {
@@ -128,8 +128,8 @@ func (p *Progress) Built(i, n int, name string, err error) {
 // tellRows is the least number of rows whose hashing takes long enough to show progress.
 const tellRows = 50_000_000
 
-// Computing shows how many rows have been hashed to compute expected answers. These are the rows that a
-// workload must return, or leave in the database.
+// Computing shows how many rows have been hashed to compute expected answers. The hashed rows are the rows
+// that a workload must return, or leave in the database.
 func (p *Progress) Computing(workload string, done, total int64) {
 	if p.quiet || total < tellRows {
 		return

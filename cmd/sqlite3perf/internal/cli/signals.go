@@ -21,7 +21,7 @@ type signals struct {
 }
 
 // OwnedVariable is an environment variable. If it is set, the end of standard input has the effect of
-// Ctrl-C. A process sets it for the processes that it starts, so that they end when it ends.
+// Ctrl-C. A process sets this variable for its child processes, so that they end when the process ends.
 const OwnedVariable = "SQLITE3PERF_OWNED"
 
 func watchSignals() *signals {

@@ -15,7 +15,7 @@ var interruptSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP
 
 // catchPipes makes writes to a reader that has gone away return an error, as [outlet] needs.
 func catchPipes() {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // if SIGPIPE were ignored, the workers would ignore it, too
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // SIGPIPE is caught, not ignored, because workers would inherit an ignored signal
 }
 
 // raise sends a signal to this process, after resetting the signal to its default.

@@ -54,7 +54,7 @@ func VersionText() string {
 		versionOf(bi), commitOf(bi), hash, cmp.Or(dir, "inside this executable"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// commitOf returns the commit of a build. The go command records it only if it builds in a clone.
+// commitOf returns the commit of a build. The go command records the commit only for a build in a clone.
 func commitOf(bi *debug.BuildInfo) string {
 	commit, v := setting(bi, "vcs.revision"), bi.Main.Version
 	switch {

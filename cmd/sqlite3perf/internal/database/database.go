@@ -1,6 +1,6 @@
 // Package database has the commands that work on one of the user's databases and keep it: bench,
-// concurrent, generate, paginate and pragma. Each gives the driver's worker one job, and prints the
-// job's result.
+// concurrent, generate, paginate and pragma. Each command gives the driver's worker one job, and prints
+// the job's result.
 package database
 
 import (

@@ -247,7 +247,7 @@ func (s *svg) color(property string, p paint) string {
 func num(v float64) string {
 	v = math.Round(v*10) / 10
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return "0" // so that -0 is written as 0
+		return "0" // also for -0, and for NaN and infinities, which SVG does not allow
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }

@@ -530,7 +530,7 @@ func TestStudyPage(t *testing.T) {
 	}
 }
 
-// TestBriefPage checks that a brief page has no samples, and that its links lead to something.
+// TestBriefPage checks that a brief page has no samples, and that the targets of its links exist.
 func TestBriefPage(t *testing.T) {
 	link := regexp.MustCompile(`href="#([^"]*)"`)
 	for name, run := range map[string]*result.Run{"full": fullRun(), "matrix": matrixRun(), "settings": settingsRun(), "single": singleRun()} {

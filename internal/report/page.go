@@ -226,7 +226,7 @@ func (s scope) pageSummary() document.Document {
 		return nil
 	}
 	p.Headed = false
-	p.Behind = d[at:] // the table of figures, and what the summary leaves out
+	p.Behind = d[at:] // the table of figures, and the list of tables and drivers that the summary leaves out
 	return document.Document{p}
 }
 

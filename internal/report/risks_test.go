@@ -83,8 +83,8 @@ func TestRisks(t *testing.T) {
 	}
 }
 
-// TestRisksOfCluster checks that settings of the nodes' databases risk nothing in a cluster, but
-// that queued writes do.
+// TestRisksOfCluster checks that, in a cluster, settings of the nodes' databases are not listed as
+// risks, but queued writes are.
 func TestRisksOfCluster(t *testing.T) {
 	off := driver.Settings{"synchronous": "off"}
 	for _, tc := range []struct {
@@ -165,8 +165,8 @@ func TestRisksInJSON(t *testing.T) {
 	}
 }
 
-// TestComparedRisks checks that the answer of a comparison says what only one side can lose, and
-// that a list says what both can lose.
+// TestComparedRisks checks that the answer of a comparison names the data that only one side can lose,
+// and that a list names the data that both sides can lose.
 func TestComparedRisks(t *testing.T) {
 	const text = "with synchronous=off: the database can be corrupt if the operating system crashes or the power fails"
 	sides := func(run *result.Run, by result.Compares) string {

@@ -71,15 +71,15 @@ func (m Metric) of(s *result.Sample) float64 {
 // UsualMargin is the margin of a [Comparison] of two drivers or runs if the user gives none.
 const UsualMargin = 0.02
 
-// Comparison says whether the second of two sides is slower than the first, or needs more
-// of another metric, cell by cell.
+// Comparison says for each cell whether the second of two sides is slower than the first, or needs
+// more of another metric, such as memory.
 type Comparison struct {
 	Metric        Metric
 	First, Second string
 	Margin        float64 // 0.02: a difference of less than 2 % does not matter
 
-	// Interleaved says that both sides were measured in the same rounds. Otherwise each ratio
-	// includes whatever changed on the machine between the measurements of the two sides.
+	// Interleaved says that both sides were measured in the same rounds. Otherwise each ratio also
+	// includes the effect of any change of the machine between the measurements of the two sides.
 	Interleaved bool
 
 	// Pairs is the number of pairs of drivers in the run. P-values are corrected for the cells
@@ -240,8 +240,8 @@ func countIf[T any](list []T, is func(T) bool) (n int) {
 	return n
 }
 
-// CompareRun compares the two sides of a run that was made to compare two sides, by time. It
-// returns nil if the run was not made for that: its field Compares is nil.
+// CompareRun compares the times of the two sides of a run that was made to compare two sides. It
+// returns nil if the run was made for another purpose. In that case, the run's field Compares is nil.
 func CompareRun(a *Analysis) *Comparison { return CompareRunBy(a, Time) }
 
 // CompareRunBy is [CompareRun] by any metric. It leaves out cells whose samples lack the metric.
@@ -267,7 +267,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	if factor := looking(a.Confidence); factor > 1 { // the run was judged repeatedly, to decide which figures were precise enough
 		looks = func(int) float64 { return factor }
 	}
-	if a.Run.Compares == nil && a.Run.Search == nil { // reports of other runs do not correct their tests for judging the run repeatedly
+	if a.Run.Compares == nil && a.Run.Search == nil { // reports of other runs, which may be judged repeatedly, do not correct their p-values for that
 		c.findInRun(a)
 	}
 	c.judge(looks)

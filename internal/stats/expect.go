@@ -26,8 +26,8 @@ type Expected struct {
 	Summary Summary
 }
 
-// Counted reports whether the figure was counted because the case has the setting
-// [result.CountSyncs]. Without this setting, workers do not count such a figure.
+// Counted reports whether the figure is one that workers count only if a case has the setting
+// [result.CountSyncs], such as the number of syncs, and whether the case has this setting.
 func (x Expected) Counted() bool {
 	return result.IsAsked(x.Figure) && x.Case.Settings[result.CountSyncs] == "on"
 }

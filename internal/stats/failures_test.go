@@ -76,7 +76,7 @@ func TestFailuresInFewRounds(t *testing.T) {
 	for rounds := 6; rounds < 60; rounds++ {
 		x := stats.CompareRun(stats.Analyze(failingSides(rounds, func(side, _ int) int64 { return int64(side * 999) }), "")).Cells[0]
 		want := stats.Unclear
-		if 2*math.Ldexp(1, 1-rounds) < stats.Doubt { // two comparisons: times and failures
+		if 2*math.Ldexp(1, 1-rounds) < stats.Doubt { // the factor 2 corrects for two comparisons: of times and of failures
 			want = stats.FailsMore
 		}
 		if x.Verdict != want || x.Why == "" || (x.Rounds > 0) != (want == stats.Unclear) {

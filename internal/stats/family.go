@@ -95,8 +95,9 @@ func Adjust(family []*Test) {
 // multiplies all p-values by the parameter "looks", the factor for samples that were judged
 // repeatedly. Then the procedure of Benjamini and Hochberg selects the tables in which any two
 // drivers differ significantly. Within these tables, the level of the comparisons is multiplied by
-// the share of tables that were selected, so it stays the same if all are selected. If all drivers
-// of all tables are equal, the probability that the run finds any difference is at most [Alpha].
+// the share of tables that were selected. So the level stays the same if all tables are selected. If
+// all drivers of all tables are equal, the probability that the run finds any difference is at most
+// [Alpha].
 //
 // After this correction, tables of two drivers can have too few rounds for a significant
 // difference. So they are also corrected by [exchangeRun].

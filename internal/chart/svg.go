@@ -205,8 +205,8 @@ func (s *svg) mark(m markShape) {
 	s.printf("</%s>\n", element)
 }
 
-// label returns the label of a mark for screen readers: its tooltip. If a visible text in the mark
-// is shortened, all visible texts come first, because users of voice control say what they see.
+// label returns the label of a mark for screen readers: its tooltip. If a visible text in the mark is
+// shortened, all visible texts come first, because users of voice control say the text that they see.
 func (m markShape) label() string {
 	label := strings.ReplaceAll(m.tip, "\n", ", ")
 	var seen []string

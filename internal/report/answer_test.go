@@ -135,8 +135,8 @@ func TestFailuresAnswered(t *testing.T) {
 // correction for many tables. The report must give the number of rounds as the reason. For a
 // difference that is hidden by noise, it must give the noise as the reason.
 func TestTooFewRounds(t *testing.T) {
-	// In the first table, the last driver takes far longer in every round. In each other table,
-	// the two drivers are faster in turn.
+	// In the first table, the last driver takes far longer in every round. In the other tables, neither
+	// driver is faster in every round.
 	many := func(rounds int, drivers ...string) *result.Run {
 		run := newRun(rounds)
 		for i := range 8 {

@@ -574,9 +574,9 @@ func TestShortWarnings(t *testing.T) {
 	}
 }
 
-// TestComparisonOfCounts checks the table of syncs and writes. It must say how many more one side
-// has in each round, and which counts are equal. It must show a count of 0, and it must be left
-// out if nothing was counted.
+// TestComparisonOfCounts checks the table of syncs and writes. It must say how many more syncs and
+// writes one side has in each round, and which counts are equal. It must show a count of 0, and it
+// must be left out if nothing was counted.
 func TestComparisonOfCounts(t *testing.T) {
 	if text := writeCompared(t, "table", compared(comparedRun())); strings.Contains(text, "Syncs and writes") {
 		t.Errorf("nothing was counted:\n%s", text)

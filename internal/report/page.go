@@ -354,8 +354,8 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	return d
 }
 
-// mostOpen is the number of tables (pages call them cells) above which the page of a run collapses the pictures
-// of errors, and a small page shows no picture of a single table.
+// mostOpen is a number of tables, which pages call cells. If a run has more tables, its page collapses the
+// pictures of errors, and a small page shows no pictures of single tables.
 const mostOpen = 8
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {

@@ -125,7 +125,7 @@ func TestRisksOfAllDrivers(t *testing.T) {
 	const with, lost = "with journal_mode=wal synchronous=normal", ": the last transactions can be lost (the database stays intact) if the operating system crashes or the power fails"
 	normal := driver.Settings{"journal_mode": "wal", "synchronous": "normal"}
 	for _, tc := range []struct {
-		other driver.Kind // kind of the other driver
+		other driver.Kind // kind of the second driver
 		want  string
 	}{{driver.Cgo, with + ", whatever the driver" + lost}, {driver.Cluster, with + lost}} {
 		run := newRun(9)

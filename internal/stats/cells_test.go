@@ -22,7 +22,8 @@ var wave = []int64{100, 101, 99, 102, 98, 103}
 // lab builds a run like those of package lab, without measuring anything.
 type lab struct{ run result.Run }
 
-// add adds a case with one trial in each of six rounds. phases are of the form "name=ms".
+// add adds a case with one trial in each of six rounds. Each of phases has the form "name=ms", with the
+// phase's time in milliseconds.
 func (l *lab) add(workload, driver string, settings driver.Settings, phases ...string) *result.Case {
 	c := result.Case{ID: len(l.run.Cases) + 1, Workload: workload, Driver: driver, Settings: settings}
 	var times []int64

@@ -26,7 +26,7 @@ const (
 	// MinChanges is the least number of values of a series in which changes are searched for.
 	MinChanges = 12
 
-	// leastLevel is the least number of values of a level. Fewer may be outliers.
+	// leastLevel is the least number of values of a level. Fewer values may be outliers.
 	leastLevel = 3
 
 	// notWeaker is the greatest probability that the noise of a series is stronger than

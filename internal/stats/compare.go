@@ -151,8 +151,8 @@ func Ratios(a, b []Point) (ratios []Point, skipped int) {
 	return ratios, skipped
 }
 
-// Pair is the comparison of two of the sets passed to [CompareAll], by their
-// indexes.
+// Pair is the comparison of two of the sets passed to [CompareAll]. First and Second are the indexes
+// of the two sets.
 type Pair struct {
 	First, Second int
 	Test

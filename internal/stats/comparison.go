@@ -144,8 +144,8 @@ type Compared struct {
 	least float64 // the smallest P that is possible with this number of rounds
 }
 
-// By compares the same cells by another metric. It keeps cells with the verdict Bad or Differing. Of the
-// other cells, it leaves out those whose samples lack the metric.
+// By compares the same cells by another metric. It keeps cells with the verdict Bad or Differing. It leaves
+// out all other cells whose samples lack the metric.
 func (c *Comparison) By(m Metric) *Comparison {
 	out := &Comparison{Metric: m, First: c.First, Second: c.Second, Margin: c.Margin, Interleaved: c.Interleaved, Pairs: c.Pairs}
 	looks := 1.0
@@ -256,7 +256,7 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 	return c
 }
 
-// CompareDrivers compares two drivers of a run by time; the run may have measured other drivers
+// CompareDrivers compares the times of two drivers of a run. The run may have measured other drivers
 // as well. A margin of 0.02 is 2 %.
 func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparison {
 	drivers := len(a.Run.Drivers())
@@ -277,7 +277,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	return c
 }
 
-// CompareRuns compares the cells that two runs have in common, by time. The parameter "names" has
+// CompareRuns compares the times of the cells that two runs have in common. The parameter "names" has
 // the names of the two runs. A margin of 0.02 is 2 %. If each run has only one driver, the two
 // drivers are compared, even if they differ.
 func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {

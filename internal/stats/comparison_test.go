@@ -178,7 +178,7 @@ func TestCompareRuns(t *testing.T) {
 	first, second := measured(1), measured(1.2)
 	second.Cases[3].Workload = "other"
 	for i := range second.Trials {
-		second.Trials[i].Round += 100 // rounds of two runs have nothing in common
+		second.Trials[i].Round += 100 // so that the two runs have no rounds in common
 	}
 	c := stats.CompareRuns([2]string{"run 12", "new.json"}, stats.Analyze(first, ""), stats.Analyze(second, ""), 0.05)
 	var got []string

@@ -46,7 +46,7 @@ func (list Expectations) Any(met Met) bool {
 	return slices.ContainsFunc(list, func(x Expected) bool { return x.Met == met })
 }
 
-// Expectations judges what the workloads of a run expect of their phases, case by case.
+// Expectations judges, for each case of a run, the expectations that its workload has of its phases.
 func (a *Analysis) Expectations() (list Expectations) {
 	for g, o := range a.OutcomesByGroup() {
 		for _, e := range o.Case.Expects {

@@ -20,7 +20,7 @@ func TestExceeds(t *testing.T) {
 		d := make([]float64, 1+r.IntN(12))
 		for i := range d {
 			switch r.IntN(3) {
-			case 0: // nothing failed
+			case 0: // no operation failed on either side
 			case 1:
 				d[i] = float64(r.IntN(5)-2) / 100
 			case 2:

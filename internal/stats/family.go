@@ -49,7 +49,7 @@ func closedTesting(k int, pairs []Pair) {
 		fine[i] = p.fine
 	}
 	order := ascending(fine)
-	masks := make([]uint, len(pairs)) // a mask with the bits of its two sets for each pair, in ascending order of the pairs' p-values
+	masks := make([]uint, len(pairs)) // for each pair, in ascending order of p-values: a mask with the bits of its two sets
 	for i, at := range order {
 		masks[i] = 1<<pairs[at].First | 1<<pairs[at].Second
 	}

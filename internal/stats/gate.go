@@ -15,8 +15,8 @@ type State string
 // The values of [State], in the order in which cells are listed. [Gate.Decision] combines them.
 const (
 	GateWrong       State = "wrong"          // the candidate read wrong values, or other values than the baseline
-	GateFailing     State = "more failed"    // more operations failed for the candidate than for the baseline; confirmed by [Gate.Confirm]
-	GateRegression  State = "regression"     // the candidate needs more time, or more of another metric, than is allowed; confirmed by [Gate.Confirm]
+	GateFailing     State = "more failed"    // more operations failed for the candidate than for the baseline; see [Gate.Confirm]
+	GateRegression  State = "regression"     // the candidate needs more time, or more of another metric, than is allowed; see [Gate.Confirm]
 	GateUnusable    State = "not measured"   // the baseline or the candidate has no figures
 	GateTooFew      State = "too few rounds" // there are too few rounds to find or to exclude a regression
 	GateUnconfirmed State = "not confirmed"  // the first measurement found GateRegression or GateFailing, but a second measurement did not confirm it

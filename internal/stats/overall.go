@@ -31,7 +31,7 @@ type Overall struct {
 }
 
 type OverallDriver struct {
-	Case   *result.Case // the driver's first case, for its name and Info
+	Case   *result.Case // the driver's first case, which has the name and Info of the driver
 	Points []Point      // for each round, the geometric mean of the ratios to the base
 	Ratio  Summary
 	Standing

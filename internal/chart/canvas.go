@@ -47,7 +47,7 @@ type (
 		anchor anchor
 		size   float64
 		heavy  bool
-		up     bool // the text is turned to read upward
+		up     bool // the text is rotated, so that it is read from bottom to top
 		paint  paint
 		text   string
 	}

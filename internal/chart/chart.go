@@ -21,8 +21,8 @@ import (
 
 // Chart is a picture of some series.
 type Chart interface {
-	// draw lays the chart out, width pixels wide; see [Titled]. The shapes have roles instead of
-	// colors.
+	// draw lays out the chart. The parameter "width" is its width in pixels; see [Titled]. The shapes
+	// have roles instead of colors.
 	draw(title string, width int) *canvas
 	// table returns the figures that the chart shows, formatted. [Table] cleans their text.
 	table() (columns []string, rows [][]string)

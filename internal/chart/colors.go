@@ -29,7 +29,7 @@ const areas = 11
 // lines are from Okabe and Ito, https://jfly.uni-koeln.de/color/, and from Paul Tol,
 // https://personal.sron.nl/~pault/: they are the colors that have enough contrast and differ the
 // most for people with color blindness. The colors of areas are Paul Tol's light scheme and, on
-// dark, darker versions of it.
+// dark backgrounds, darker versions of it.
 var colors = [area + areas]struct{ name, light, dark string }{
 	background: {"background", "#ffffff", "#16191d"},
 	ink:        {"text", "#1c1f23", "#e9ecef"},

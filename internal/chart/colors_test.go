@@ -97,9 +97,9 @@ func TestOwnLook(t *testing.T) {
 	}
 }
 
-// TestColorBlind checks that people with protanopia or deuteranopia can tell the colors
-// apart: They must be at least 15 apart in CIELAB (1976). It simulates what these people see
-// with the matrices of Viénot, Brettel and Mollon (1999) for linear colors.
+// TestColorBlind checks that people with protanopia or deuteranopia can distinguish the colors. The
+// distance of two colors in CIELAB (1976) must be at least 15. The test simulates how these people see
+// colors, with the matrices of Viénot, Brettel and Mollon (1999) for linear colors.
 func TestColorBlind(t *testing.T) {
 	matrices := map[string][3][3]float64{
 		"protanopia":   {{0.11238, 0.88762, 0}, {0.11238, 0.88762, 0}, {0.00401, -0.00401, 1}},

@@ -136,8 +136,8 @@ func (f *Forest) legend(c *canvas, y float64) float64 {
 	})
 }
 
-// sides writes f.Less and f.More above the plot, to the left and to the right of the ratio 1. If there is no room for both in
-// one line, it writes them in two lines. It returns the y at which the plot begins.
+// sides writes f.Less and f.More above the plot, to the left and to the right of the ratio 1. If there is
+// no room for both texts in one line, it writes them in two lines. It returns the y at which the plot begins.
 func (f *Forest) sides(c *canvas, s scale, y float64) float64 {
 	if f.Less == "" || f.More == "" {
 		return y

@@ -193,8 +193,8 @@ type tick struct {
 	width float64
 }
 
-// across returns the ticks of a horizontal axis, whose labels do not overlap. If the list "values" is not
-// empty, ticks at these values are tried first.
+// across returns the ticks of a horizontal axis, whose labels do not overlap. If the list "values" has 1 to
+// 12 values, the ticks are at these values, unless their labels would overlap.
 func (a Axis) across(s scale, values []float64) []tick {
 	if 0 < len(values) && len(values) <= 12 {
 		if list, ok := a.label(s, values, true); ok {

@@ -205,8 +205,8 @@ func (s *svg) mark(m markShape) {
 	s.printf("</%s>\n", element)
 }
 
-// label returns the label of a mark for screen readers: its tooltip. If a visible text in the mark
-// is shortened, all visible texts come first, because users of voice control say what they see.
+// label returns the label of a mark for screen readers: its tooltip. If a visible text in the mark is
+// shortened, all visible texts come first, because users of voice control say the text that they see.
 func (m markShape) label() string {
 	label := strings.ReplaceAll(m.tip, "\n", ", ")
 	var seen []string
@@ -247,7 +247,7 @@ func (s *svg) color(property string, p paint) string {
 func num(v float64) string {
 	v = math.Round(v*10) / 10
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return "0" // so that -0 is written as 0
+		return "0" // also for -0, and for NaN and infinities, which SVG does not allow
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }

@@ -174,7 +174,7 @@ func TestPNGText(t *testing.T) {
 				}
 			}
 		}
-		want := image.Rect(42, 34, 58, 51) // measured: three letters, each 5 pixels wide and 15 pixels high
+		want := image.Rect(42, 34, 58, 51) // the measured extent of three letters, each 5 pixels wide and 15 pixels high
 		if up {
 			want = image.Rect(34, 42, 51, 58)
 		}

@@ -69,8 +69,8 @@ func TestAddedNote(t *testing.T) {
 		}
 		page := write(t, "html", run, "", document.Options{})
 		for _, part := range []string{
-			`<div class="alarm"><dt>* own cost</dt><dd>sqlite3perf&#39;s own overhead`, "* marks a lead that ", // below the picture
-			`mattn v1.14.52*, `, ">mattn v1.14.52*</text>", ">mattn v1.14.52*</a></th>", // in the picture, and in the table
+			`<div class="alarm"><dt>* own cost</dt><dd>sqlite3perf&#39;s own overhead`, "* marks a lead that ", // the second text is below the picture
+			`mattn v1.14.52*, `, ">mattn v1.14.52*</text>", ">mattn v1.14.52*</a></th>", // the driver's name with its mark, in the picture and in the table
 		} {
 			if strings.Contains(page, part) != tc.want {
 				t.Errorf("added %v and %v, want %q in the page: %v", tc.fast, tc.slow, part, tc.want)

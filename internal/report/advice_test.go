@@ -102,8 +102,8 @@ func TestAdviceTooFew(t *testing.T) {
 	}
 }
 
-// TestAdviceOfOtherWork has a replay in which events did not end as recorded. It expects the
-// advice to say so next to the recommendation, and to contain the warning of the run.
+// TestAdviceOfOtherWork checks advice from a replay in which events did not end as recorded. The
+// advice must say so next to the recommendation, and contain the warning of the run.
 func TestAdviceOfOtherWork(t *testing.T) {
 	run := insertRun(9, "mattn", "modernc")
 	for i := range run.Trials {
@@ -123,8 +123,8 @@ func TestAdviceOfOtherWork(t *testing.T) {
 	}
 }
 
-// TestAdviceUnasked has phases that were left out when the results of the drivers' statements were
-// compared. It expects the advice to name these phases.
+// TestAdviceUnasked checks that advice names the phases that were left out when the results of the
+// drivers' statements were compared.
 func TestAdviceUnasked(t *testing.T) {
 	a := advised(insertRun(9, "mattn", "modernc"))
 	a.Answers = &diff.Diffed{Skipped: []string{"bookshop: shop: replay"}}
@@ -134,9 +134,9 @@ func TestAdviceUnasked(t *testing.T) {
 	}
 }
 
-// TestAdviceLeftOut has a driver that was left out and is as fast as the recommended one. It
-// expects the recommended driver not to be called the fastest of all, and the advice to say when
-// the other driver is an option.
+// TestAdviceLeftOut checks advice that left out a driver that is as fast as the recommended driver.
+// The advice must not call the recommended driver the fastest of all. It must say when the driver
+// that was left out is an option.
 func TestAdviceLeftOut(t *testing.T) {
 	run := fixtures["full"]()
 	for i := range run.Trials {
@@ -187,7 +187,7 @@ func TestAdviceBegins(t *testing.T) {
 	}
 }
 
-// TestAdviceRisksOnOneScreen has a terminal that is too small for all of the advice. It must show
+// TestAdviceRisksOnOneScreen checks that a terminal that is too small for all of the advice shows
 // the risks of each candidate, and every reason to choose another candidate.
 func TestAdviceRisksOnOneScreen(t *testing.T) {
 	run := insertRun(9, "mattn", "modernc")

@@ -131,12 +131,12 @@ func TestFailuresAnswered(t *testing.T) {
 	}
 }
 
-// TestTooFewRounds has a large difference that is not significant after the correction for many
-// tables. The report must give the number of rounds as the reason. For a difference that is hidden
-// by noise, it must give the noise as the reason.
+// TestTooFewRounds checks the report of a large difference that is not significant after the
+// correction for many tables. The report must give the number of rounds as the reason. For a
+// difference that is hidden by noise, it must give the noise as the reason.
 func TestTooFewRounds(t *testing.T) {
-	// In the first table, the last driver takes far longer in every round. In each other table,
-	// the two drivers are faster in turn.
+	// In the first table, the last driver takes far longer in every round. In the other tables, neither
+	// driver is faster in every round.
 	many := func(rounds int, drivers ...string) *result.Run {
 		run := newRun(rounds)
 		for i := range 8 {
@@ -201,9 +201,9 @@ func crossed(rounds int) *result.Run {
 	return run
 }
 
-// TestRowsCountOnce has cases that are in two tables: a table of the drivers with the same
+// TestRowsCountOnce checks cases that are in two tables: a table of the drivers with the same
 // settings, and a table of all settings side by side. Each case must count as one row, and each
-// workload must be shown side by side only once.
+// workload must have only one table with all settings side by side.
 func TestRowsCountOnce(t *testing.T) {
 	for _, c := range answered(t, crossed(3)).Answers.Caveats {
 		if c.Code == conditions.CaveatFewRounds && c.Count != 12 {

@@ -59,8 +59,8 @@ func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	return "rows are in the order of their medians; compared within rounds, " + strings.Join(words, "; ")
 }
 
-// floorNote names the drivers that are faster than the floor because they have another version of
-// SQLite. The floor, plain C, is a lower bound only for drivers with its version of SQLite.
+// floorNote names the drivers that are faster than the floor (plain C) and have another SQLite: another
+// version or other compile options. The floor is a lower bound only for drivers with the same SQLite.
 func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	if !t.IsFloor {
 		return ""

@@ -34,7 +34,7 @@ func killed(last int) *result.Run {
 			}
 		}
 	}
-	run.Trials = trials[:last+1] // the first trial, python's, has no round
+	run.Trials = trials[:last+1] // index 0 is the trial of python, which has no round
 	run.Rounds, run.Stopped = 0, ""
 	return run
 }

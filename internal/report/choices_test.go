@@ -53,7 +53,7 @@ func TestChoicesAreSaid(t *testing.T) {
 		"table":    write(t, "table", run, "native", document.Options{}),
 		"Markdown": write(t, "markdown", run, "native", document.Options{}),
 	} {
-		if name == "page" { // its headline is short, and a paragraph has the rest of the answer
+		if name == "page" { // the headline of a page is short, and a paragraph has the rest of the answer
 			out = strings.ReplaceAll(strings.ReplaceAll(out, "</h1>", ":"), "\n<p>", " ")
 			out = regexp.MustCompile(`(?s)in these workloads:\n<p class="quiet">[^<]*</p>`).ReplaceAllString(out, "in these workloads:")
 		}

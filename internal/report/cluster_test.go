@@ -132,7 +132,7 @@ func TestClusterPrice(t *testing.T) {
 	}
 }
 
-// TestClusterWide has a table that is too wide for the terminal, so it is divided into parts. Each
+// TestClusterWide checks a table that is too wide for the terminal, so it is divided into parts. Each
 // part must name the load and the database of each row.
 func TestClusterWide(t *testing.T) {
 	var buf bytes.Buffer

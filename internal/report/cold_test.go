@@ -23,7 +23,8 @@ func TestNotCold(t *testing.T) {
 	}
 }
 
-// TestOtherHooks checks that a comparison of two runs says which commands ran around the trials of only one.
+// TestOtherHooks checks that a comparison of two runs says which commands ran around the trials of
+// only one of the runs.
 func TestOtherHooks(t *testing.T) {
 	c := comparedRuns()
 	c.First.Run.Hooks, c.Second.Run.Hooks = &result.Hooks{Prepare: "sync"}, &result.Hooks{Prepare: "sync", Cleanup: "rm x"}

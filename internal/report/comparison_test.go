@@ -184,8 +184,8 @@ func TestLookedAt(t *testing.T) {
 	}
 }
 
-// TestRunOfTwoSides has a run that compares two sides. Every format of its report must begin with
-// the answer of the comparison. Its page must have the verdicts, intervals of 99 % (the level of
+// TestRunOfTwoSides checks the report of a run that compares two sides. Every format must begin with
+// the answer of the comparison. The page must have the verdicts, intervals of 99 % (the level of
 // comparisons), and the samples.
 func TestRunOfTwoSides(t *testing.T) {
 	for _, looks := range []bool{true, false} {
@@ -259,7 +259,7 @@ func TestAlsoDiffer(t *testing.T) {
 	if got := compare.SideDifferences(compared(run).Cells)[1]; got.What != "module" || got.First != "modernc.org/sqlite v1.46.0" || got.Second != "modernc.org/sqlite 0123456+changes" {
 		t.Errorf("a checkout: %+v", got)
 	}
-	run.Cases[1].Linked = nil // as in a run of an older sqlite3perf
+	run.Cases[1].Linked = nil // as in a run of an older version, which did not record the linked modules
 	if out := writeCompared(t, "table", compared(run)); strings.Contains(out, "libc") {
 		t.Errorf("modules of one side:\n%s", out)
 	}
@@ -290,8 +290,8 @@ func TestReadJSON(t *testing.T) {
 	}
 }
 
-// TestCompareWithoutSamples has a phase without samples, as in an export that somebody has edited.
-// Each format must give that as the reason why there is no ratio.
+// TestCompareWithoutSamples checks a phase without samples, as in an export that somebody has edited.
+// Each format must say that the phase has no ratio because it has no samples.
 func TestCompareWithoutSamples(t *testing.T) {
 	run := comparedRun()
 	spoil(run, "simple", "modernc", func(t *result.Trial) { t.Samples = t.Samples[:1] })
@@ -574,9 +574,9 @@ func TestShortWarnings(t *testing.T) {
 	}
 }
 
-// TestComparisonOfCounts checks the table of syncs and writes. It must say how many more one side
-// has in each round, and which counts are equal. It must show a count of 0, and it must be left
-// out if nothing was counted.
+// TestComparisonOfCounts checks the table of syncs and writes. It must say how many more syncs and
+// writes one side has in each round, and which counts are equal. It must show a count of 0, and it
+// must be left out if nothing was counted.
 func TestComparisonOfCounts(t *testing.T) {
 	if text := writeCompared(t, "table", compared(comparedRun())); strings.Contains(text, "Syncs and writes") {
 		t.Errorf("nothing was counted:\n%s", text)

@@ -122,9 +122,9 @@ func fields[T any](part func(csvRow) *T, names ...string) (list []csvColumn) {
 	return list
 }
 
-// The functions below return the parts of a csvRow, or nil if the row does not have the part. A row
-// about the latency of one operation has no sample, because otherwise programs would count the
-// figures of a phase twice.
+// The functions below return the parts of a csvRow, or nil if the row does not have the part. The
+// function "own" returns nil for a row about the latency of one operation. Otherwise that row would
+// repeat the phase's figures, and programs would count them twice.
 
 func (r csvRow) ofCase() *result.Case        { return r.outcome.Case }
 func (r csvRow) ofTrial() *result.Trial      { return r.trial }

@@ -144,8 +144,8 @@ func TestDiffOfSeveral(t *testing.T) {
 	}
 }
 
-// TestDiffNoName has a driver that returns a column without a name. The reason must say which
-// library does that, and when.
+// TestDiffNoName checks the reason that is given if a driver returns a column without a name. It must
+// say which library does that, and when.
 func TestDiffNoName(t *testing.T) {
 	a, b := noted("a", "3.53.4", "1"), noted("b", "3.53.4", "1")
 	for i := range b.Work[0].Answers {
@@ -161,8 +161,8 @@ func TestDiffNoName(t *testing.T) {
 	}
 }
 
-// TestDiffOtherErrors has a statement that fails on both sides with different errors. It expects
-// the report to show both errors.
+// TestDiffOtherErrors checks that if a statement fails on both sides with different errors, the
+// report shows both errors.
 func TestDiffOtherErrors(t *testing.T) {
 	a, b := noted("a", "3.53.4", "1", "2"), noted("b", "3.53.4", "1", "2")
 	for i, side := range []*diff.Side{a, b} {

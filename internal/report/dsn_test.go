@@ -76,8 +76,8 @@ func TestDSNTable(t *testing.T) {
 	}
 }
 
-// TestDSNSharedCache expects the answer to say which error connections that share a cache get, even
-// on a terminal with few lines.
+// TestDSNSharedCache expects the answer to name the error that connections get if they share a cache,
+// even on a terminal with few lines.
 func TestDSNSharedCache(t *testing.T) {
 	d := dsnFixture(t)
 	d.Told[0].InForce["cache"], d.Told[1].InForce["cache"] = "shared", "private"

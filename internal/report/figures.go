@@ -275,7 +275,7 @@ func (g *cellGrid) addCosts() {
 		return fmt.Sprintf("%.0f%%", 100*share)
 	})
 	for i, m := range result.Metrics {
-		drop := 20 - i // on a narrow screen, the first of these columns is left out first
+		drop := 20 - i // on a narrow screen, the column of the first metric is left out first
 		if m.Asked {
 			drop = 2
 		}

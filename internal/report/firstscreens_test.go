@@ -91,7 +91,7 @@ func TestFirstScreens(t *testing.T) {
 				return b.String()
 			}
 			word := func(w string) string { return strings.Trim(w, ".,;:()\"") }
-			known := map[string]bool{} // words on terminals of other widths; a word that is broken on one terminal is not broken at the same letter on another
+			known := map[string]bool{} // words on terminals of other widths, where a word would be broken at another letter; so a broken word is not known
 			for _, w := range strings.Fields("No room in columns for They are in the other formats warnings warning") {
 				known[w] = true
 			}

@@ -184,8 +184,8 @@ var (
 	wal      = driver.Settings{"journal_mode": "wal", "synchronous": "normal", "pool_size": "4"}
 )
 
-// fullRun returns a complete run with examples of what can go wrong in one: refused settings,
-// failed and wrong trials, workloads and drivers that were left out, and warnings.
+// fullRun returns a complete run with examples of all kinds of problems: refused settings, failed and
+// wrong trials, workloads and drivers that were left out, and warnings.
 func fullRun() *result.Run {
 	run := newRun(6)
 	run.LeftOut = []result.LeftOut{{Workload: "complex", Code: result.LeftOutTime}, {Workload: "large", Code: result.LeftOutTime},

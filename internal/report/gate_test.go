@@ -36,8 +36,8 @@ func gatedRun() gate.Gated {
 	return gate.Gated{Gate: g, Asked: gate.Asked{Metrics: []stats.Metric{stats.Time, "memory"}}, Runs: []*stats.Analysis{first, again}, Where: "go.mod"}
 }
 
-// TestGateStored checks that the stored result of a gate (a check for regressions) is shown as it
-// was, and with only its answer if the store does not have its first run.
+// TestGateStored checks that the stored result of a gate (a check for regressions) is shown as before
+// it was stored. If the store does not have the gate's first run, only the answer must be shown.
 func TestGateStored(t *testing.T) {
 	g := gatedRun()
 	own := g.Runs[1].Run
@@ -130,9 +130,9 @@ func TestGateThatCouldNotRun(t *testing.T) {
 	}
 }
 
-// TestGateSaysHowSure checks what the answer says in parentheses: for several cells the range of
-// their ratios, which is one number if the rounded ratios are equal; for the only cell of a gate its
-// ratio with the interval; for a cell without a figure its name.
+// TestGateSaysHowSure checks the text in parentheses in the answer. For several cells, it has the range
+// of their ratios, or one number if the rounded ratios are equal. For the only cell of a gate, it has
+// the ratio with its interval. For a cell without a figure, it has the name of the cell.
 func TestGateSaysHowSure(t *testing.T) {
 	for _, c := range []struct {
 		most float64
@@ -155,8 +155,8 @@ func TestGateSaysHowSure(t *testing.T) {
 	if got, want := g.Answer(), "Passed: modernc against mattn: simple insert is not more than 140% slower in typical trials: 2.30 times as slow (2.26 to 2.34, 99% interval)."; !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	// A cell that passed shows no p-value, because it would be the p-value of a test for a
-	// regression.
+	// A cell that passed shows no p-value. The p-value is of a test for a regression, but a cell passes
+	// because of its interval.
 	if table := writeGated(t, "table", g); strings.Contains(table, " p ") || strings.Contains(table, "p:") || !strings.Contains(table, "ratio") {
 		t.Errorf("a p-value:\n%s", table)
 	}
@@ -247,7 +247,7 @@ func TestGateWithTooFewRounds(t *testing.T) {
 	}
 }
 
-// TestGateSaysWhatSeemsWorse has a cell that has no verdict yet although its whole interval is
+// TestGateSaysWhatSeemsWorse checks a cell that has no verdict yet although its whole interval is
 // beyond the limit. The report must not say that a regression is merely possible.
 func TestGateSaysWhatSeemsWorse(t *testing.T) {
 	g := gatedRun()

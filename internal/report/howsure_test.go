@@ -22,7 +22,7 @@ func howSure(run *result.Run, o report.Options) string {
 
 func TestHowSure(t *testing.T) {
 	const known = " or better (95% intervals)"
-	slower := func(rounds, faster int) *result.Run { // modernc is faster in some rounds
+	slower := func(rounds, faster int) *result.Run { // modernc is faster in the first rounds; the parameter "faster" is the number of these rounds
 		run := insertRun(rounds, "mattn", "modernc")
 		spoil(run, "mine", "modernc", func(t *result.Trial) {
 			if t.Round <= faster {
@@ -64,8 +64,8 @@ func TestHowSure(t *testing.T) {
 	}
 }
 
-// TestHowSureShort has a row that was measured in fewer rounds than the run has. Rounds must be
-// counted by row.
+// TestHowSureShort checks a run in which one row was measured in fewer rounds than other rows. Rounds
+// must be counted by row.
 func TestHowSureShort(t *testing.T) {
 	run := insertRun(19, "mattn", "modernc")
 	var kept []result.Trial

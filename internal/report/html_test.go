@@ -342,7 +342,7 @@ func TestOneColor(t *testing.T) {
 		for _, m := range mark.FindAllStringSubmatch(b.String(), -1) {
 			c := color.FindString(m[2])
 			if c == "" {
-				continue // a part of a stacked bar has no driver's color
+				continue // the parts of a stacked bar do not have the color of a driver
 			}
 			name := strings.TrimSuffix(m[1], "!") // without the mark, because a driver can be marked in some workloads only
 			if was, ok := colors[name]; ok && was != c {
@@ -530,7 +530,7 @@ func TestStudyPage(t *testing.T) {
 	}
 }
 
-// TestBriefPage checks that a brief page has no samples, and that its links lead to something.
+// TestBriefPage checks that a brief page has no samples, and that the targets of its links exist.
 func TestBriefPage(t *testing.T) {
 	link := regexp.MustCompile(`href="#([^"]*)"`)
 	for name, run := range map[string]*result.Run{"full": fullRun(), "matrix": matrixRun(), "settings": settingsRun(), "single": singleRun()} {

@@ -22,7 +22,7 @@ type imprecise struct {
 	ratios    bool           // true: the figures are ratios; false: they are medians
 	to        string         // what all ratios are relative to, such as " to plain C"; "" if their bases differ or the figures are medians
 	open      []stats.Figure // the imprecise figures: first those without an interval, then those with an interval, widest interval first
-	direction []string       // for each figure in open, what [directionOf] returns; "" for a median
+	direction []string       // for each figure in open, the result of [directionOf], which is "" for a median
 }
 
 // clear counts the imprecise ratios that are nevertheless clearly greater or less than 1.

@@ -43,7 +43,7 @@ func TestSettingsInForce(t *testing.T) {
 	}
 }
 
-// TestUnsetSettings has settings that nobody set and whose values differ between the drivers of a
+// TestUnsetSettings checks settings that nobody set and whose values differ between the drivers of a
 // table. They must be named below the table and in the header. Settings about locks must be named
 // only if there are several connections.
 func TestUnsetSettings(t *testing.T) {

@@ -76,8 +76,8 @@ func TestLatencyDigits(t *testing.T) {
 	}
 }
 
-// TestSpreads checks that both ends of a wide interval are shown, and that a p-value below the
-// smallest shown one is printed as "p<0.001" without an equals sign.
+// TestSpreads checks that both ends of a wide interval are shown, and that a p-value below 0.001 is
+// printed as "p<0.001", without an equals sign.
 func TestSpreads(t *testing.T) {
 	run := newRun(12)
 	add(run, "simple", nil, nil, []string{"native", "mattn"}, bulk("insert", 1, 1, 1))

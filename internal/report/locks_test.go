@@ -133,8 +133,8 @@ func TestLocksToday(t *testing.T) {
 	}
 }
 
-// TestLocksTied has two choices of settings whose times do not differ significantly. The answer
-// must say that.
+// TestLocksTied checks that the answer says so if the times of two choices of settings do not differ
+// significantly.
 func TestLocksTied(t *testing.T) {
 	run := locksRun(lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
 	for i := range run.Trials {
@@ -216,15 +216,15 @@ func TestLocksWaited(t *testing.T) {
 	}
 }
 
-// TestLocksTold has a choice of settings that is not significantly faster than another choice. The
-// answer must not call it the fastest. Failures for other reasons than locks must be listed
+// TestLocksTold checks that the answer does not call a choice of settings the fastest if it is not
+// significantly faster than another choice. Failures for other reasons than locks must be listed
 // separately.
 func TestLocksTold(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
 	for i := range run.Trials {
 		tr := &run.Trials[i]
 		x := &tr.Samples[0]
-		if tr.Case > 4 { // alternately slower and faster than the second choice of settings
+		if tr.Case > 4 { // the third choice of settings is alternately slower and faster than the second
 			x.Operations = x.Operations * 2 / 3 * int64(86+tr.Round%2*22) / 100
 		} else if tr.Case < 3 {
 			x.Skipped, x.Different, x.Latency[0].Failed = 5, 6, 40
@@ -295,13 +295,13 @@ func TestLocksSchema(t *testing.T) {
 	}
 }
 
-// TestLocksNearest has two choices of settings whose times do not differ significantly. The answer
+// TestLocksNearest checks two choices of settings whose times do not differ significantly. The answer
 // must begin with the choice that changes fewer of the workload's own settings.
 func TestLocksNearest(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
 	run.Cases[0].Today, run.Cases[1].Today = true, true
 	for i := range run.Trials {
-		if tr := &run.Trials[i]; tr.Case > 4 { // alternately slower and much faster than the second choice of settings
+		if tr := &run.Trials[i]; tr.Case > 4 { // the third choice of settings is alternately slower and much faster than the second
 			tr.Samples[0].Operations = tr.Samples[0].Operations * 2 / 3 * int64(95+tr.Round%2*22) / 100
 		}
 	}
@@ -320,8 +320,8 @@ func TestLocksNearest(t *testing.T) {
 	}
 }
 
-// TestLocksRecorded has lock errors that were recorded and that the replay therefore expects.
-// They are listed with their causes, so they must also count as failed operations.
+// TestLocksRecorded checks lock errors that were recorded, so that the replay expects them. They are
+// listed with their causes, so they must also count as failed operations.
 func TestLocksRecorded(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"))
 	for i := range run.Trials {

@@ -100,8 +100,8 @@ func TestMachinesFirst(t *testing.T) {
 	}
 }
 
-// TestMachinesTrust checks that the sentences about how certain a run is are shown for each
-// machine, even on a terminal with few lines.
+// TestMachinesTrust checks that each machine has its sentences about the certainty of the run's
+// results, even on a terminal with few lines.
 func TestMachinesTrust(t *testing.T) {
 	disturbed := onMachine("vm1", 4, 1)
 	disturbed.Warnings = []result.Warning{{Code: result.WarningLoad, Message: "the load average was 9"}}
@@ -177,8 +177,8 @@ func TestMachineLost(t *testing.T) {
 	}
 }
 
-// TestMachinesSides has runs that compare two sides. The answer must count the cells in which the
-// second side is slower on all machines, and the cells in which the machines contradict each other.
+// TestMachinesSides checks the answer of runs that compare two sides. It must count the cells in which
+// the second side is slower on all machines, and the cells in which machines contradict each other.
 func TestMachinesSides(t *testing.T) {
 	got := machines.MachinesAnswer(onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)))
 	if want := "modernc against mattn, in 2 cells: slower on both machines in 1, turned around in 1."; got != want {

@@ -29,8 +29,8 @@ func shortRun() *result.Run {
 }
 
 // TestOneRule checks that the report of a run and the comparison of two of its drivers say the same
-// about every cell. The ranks of the report must differ exactly if the comparison calls one side
-// slower, at least probably. The p-values and intervals must be the same.
+// about every cell. The report must call a difference significant exactly if the comparison calls one
+// side slower, at least probably. The p-values and intervals must be the same.
 func TestOneRule(t *testing.T) {
 	probable := 0
 	for name, run := range map[string]*result.Run{"short": shortRun(), "full": fullRun(), "cells": cellByCell(), "large": large()} {

@@ -226,7 +226,7 @@ func (s scope) pageSummary() document.Document {
 		return nil
 	}
 	p.Headed = false
-	p.Behind = d[at:] // the table of figures, and what the summary leaves out
+	p.Behind = d[at:] // the table of figures, and the list of tables and drivers that the summary leaves out
 	return document.Document{p}
 }
 
@@ -354,8 +354,8 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	return d
 }
 
-// mostOpen is the number of tables (pages call them cells) above which the page of a run collapses the pictures
-// of errors, and a small page shows no picture of a single table.
+// mostOpen is a number of tables, which pages call cells. If a run has more tables, its page collapses the
+// pictures of errors, and a small page shows no pictures of single tables.
 const mostOpen = 8
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {

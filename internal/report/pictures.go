@@ -34,8 +34,8 @@ func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	return pageOf(a, o).Pictures()
 }
 
-// scope draws pictures of a run. It says which cells they show, what these look like, and which
-// addresses the marks (bars, points) in them link to.
+// scope draws pictures of a run. It says which cells the pictures show, how these cells look, and which
+// addresses the marks (bars, points) in the pictures link to.
 type scope struct {
 	a    *stats.Analysis
 	only func(*result.Case, string) bool
@@ -55,7 +55,7 @@ func ScopeOf(a *stats.Analysis, o Options) scope {
 	return s
 }
 
-// of returns the cells in a list that pictures show.
+// of returns the given cells, without the cells that pictures do not show.
 func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	for _, c := range cells {
 		if s.only(c.Case, t.Phase) {
@@ -133,7 +133,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table) document.PictureBloc
 	rank := func(i int) int { return t.Cells[i].Rank }
 	for i, c := range t.Cells {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 || !s.only(c.Case, t.Phase) {
-			continue // the run ended before its first trial
+			continue // the run ended before the first trial of the case, or pictures do not show the case
 		}
 		b := chart.Bar{Name: barName(c.Outcome, t.IsFloor && i == t.Base), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(rank, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
 		if c.Status != result.OK {

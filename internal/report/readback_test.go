@@ -57,7 +57,7 @@ func TestReadLater(t *testing.T) {
 	if got := write("markdown"); !strings.Contains(got, "after load") {
 		t.Error(got)
 	}
-	run.Trials[0].ReadBack = nil // as in older runs
+	run.Trials[0].ReadBack = nil // as in a run of an older version, which did not record values that were read back later
 	if got := write("table"); strings.Contains(got, "read back") {
 		t.Error(got)
 	}

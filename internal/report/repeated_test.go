@@ -74,7 +74,7 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestRepeatedNot has a run that was interrupted before it repeated its robbed trials (other
+// TestRepeatedNot checks a run that was interrupted before it repeated its robbed trials (other
 // processes took CPU time from them). The robbed trials must not count as repeated, and their cases
 // must not count as measured.
 func TestRepeatedNot(t *testing.T) {

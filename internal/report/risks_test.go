@@ -83,8 +83,8 @@ func TestRisks(t *testing.T) {
 	}
 }
 
-// TestRisksOfCluster checks that settings of the nodes' databases risk nothing in a cluster, but
-// that queued writes do.
+// TestRisksOfCluster checks that, in a cluster, settings of the nodes' databases are not listed as
+// risks, but queued writes are.
 func TestRisksOfCluster(t *testing.T) {
 	off := driver.Settings{"synchronous": "off"}
 	for _, tc := range []struct {
@@ -125,7 +125,7 @@ func TestRisksOfAllDrivers(t *testing.T) {
 	const with, lost = "with journal_mode=wal synchronous=normal", ": the last transactions can be lost (the database stays intact) if the operating system crashes or the power fails"
 	normal := driver.Settings{"journal_mode": "wal", "synchronous": "normal"}
 	for _, tc := range []struct {
-		other driver.Kind // kind of the other driver
+		other driver.Kind // kind of the second driver
 		want  string
 	}{{driver.Cgo, with + ", whatever the driver" + lost}, {driver.Cluster, with + lost}} {
 		run := newRun(9)
@@ -165,8 +165,8 @@ func TestRisksInJSON(t *testing.T) {
 	}
 }
 
-// TestComparedRisks checks that the answer of a comparison says what only one side can lose, and
-// that a list says what both can lose.
+// TestComparedRisks checks that the answer of a comparison names the data that only one side can lose,
+// and that a list names the data that both sides can lose.
 func TestComparedRisks(t *testing.T) {
 	const text = "with synchronous=off: the database can be corrupt if the operating system crashes or the power fails"
 	sides := func(run *result.Run, by result.Compares) string {

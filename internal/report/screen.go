@@ -78,7 +78,7 @@ type screen struct {
 // items returns a section for each item of a list. The item's field Most limits its lines; 0 means
 // four lines. If there is not enough room, the item is shortened, unless Most is negative. Items
 // whose field Kept is set are never left out. The first items, as many as "keep" says, are left out
-// last. "missing" is the word for items in the note about what is left out.
+// last. The parameter "missing" is the word for items in the note about the items that are left out.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
 		if i == s.Lines {
@@ -318,7 +318,7 @@ func (row *Row) bar(width int, most float64, floor, ascii bool) string {
 	}
 	at := func(v float64) int { return min(int(math.Round(v/most*float64(width))), width) }
 	cells := []rune(strings.Repeat(" ", width))
-	for i, end := range []int{at(high), at(middle), at(low)} { // each part of the bar is drawn over the longer part before
+	for i, end := range []int{at(high), at(middle), at(low)} { // each part of the bar is drawn over the previous part, which is longer
 		for k := range max(end, 0) {
 			cells[k] = glyphs[2-i]
 		}

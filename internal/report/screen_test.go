@@ -185,7 +185,7 @@ func TestTiedAreNamed(t *testing.T) {
 	}
 }
 
-// TestScreenIsPrintable checks that names from elsewhere do not control the terminal.
+// TestScreenIsPrintable checks that control characters in names do not reach the terminal.
 func TestScreenIsPrintable(t *testing.T) {
 	run := insertRun(9, "native", "mattn", "modernc")
 	run.Cases[1].Driver, run.Cases[1].Workload = "\x1b[2Jm", "mine\x1b]0;title\a"

@@ -173,8 +173,8 @@ func studyNotes(r *Study, t *StudyTable) (l document.List) {
 	return l
 }
 
-// studyRest returns what a report shows after a study's tables and claims: cases without figures,
-// the drivers, and how to read the figures.
+// studyRest returns the part of a report that follows a study's tables and claims: cases without
+// figures, the drivers, and how to read the figures.
 func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 	if n := unbegun(a); n > 0 {
 		d = append(d, document.Space{}, document.List{{Label: string(stats.NotMeasured), Text: fmt.Sprintf("%s: the run ended before their first trial", document.Counted(int64(n), "case")), Alarm: true}})

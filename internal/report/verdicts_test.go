@@ -30,8 +30,8 @@ func TestFloorIsOneForItsSQLite(t *testing.T) {
 	}{
 		{[]string{"native", "modernc"}, true},
 		{[]string{"native", "modernc", "mattn"}, true},
-		{[]string{"native", "mattn"}, false},  // the same SQLite
-		{[]string{"mattn", "modernc"}, false}, // without plain C
+		{[]string{"native", "mattn"}, false},  // both have the same SQLite
+		{[]string{"mattn", "modernc"}, false}, // the run lacks native, the floor
 	} {
 		got := write(t, "table", beaten(tc.drivers...), "native", document.Options{Width: 300})
 		if strings.Contains(got, note) != tc.want {

@@ -161,7 +161,7 @@ func (a *Analysis) Proof(driver string) *protocol.Proof {
 
 // InForce returns the settings that were in force in a trial of the case, including settings that
 // nobody set. These are the settings that the worker read back. If the parameter "asked" has a
-// setting, its value is used instead.
+// setting, InForce returns the value in "asked" instead.
 func (o *Outcome) InForce(asked driver.Settings) driver.Settings {
 	if p := o.Proof(); p != nil && len(p.Connections) > 0 {
 		return p.Connections[0].With(asked)
@@ -226,7 +226,7 @@ func (o *Outcome) judge() {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Round, b.Round))
 	})
 	o.Status = result.OK
-	again := func(t *result.Trial) bool { return t.Repeated && t.Status != result.OK } // a failed trial whose case was measured once more later
+	again := func(t *result.Trial) bool { return t.Repeated && t.Status != result.OK } // t failed, and its case was measured again later
 	if !slices.ContainsFunc(o.Trials, func(t *result.Trial) bool { return !t.Repeated }) {
 		o.Status = NotMeasured
 		o.Reason = &protocol.Reason{Code: protocol.CodeNoTrial, Message: "the run ended before its first trial"}

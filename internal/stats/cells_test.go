@@ -22,7 +22,8 @@ var wave = []int64{100, 101, 99, 102, 98, 103}
 // lab builds a run like those of package lab, without measuring anything.
 type lab struct{ run result.Run }
 
-// add adds a case with one trial in each of six rounds. phases are of the form "name=ms".
+// add adds a case with one trial in each of six rounds. Each of phases has the form "name=ms", with the
+// phase's time in milliseconds.
 func (l *lab) add(workload, driver string, settings driver.Settings, phases ...string) *result.Case {
 	c := result.Case{ID: len(l.run.Cases) + 1, Workload: workload, Driver: driver, Settings: settings}
 	var times []int64
@@ -30,7 +31,7 @@ func (l *lab) add(workload, driver string, settings driver.Settings, phases ...s
 		name, ms, _ := strings.Cut(p, "=")
 		n, err := strconv.ParseInt(ms, 10, 64)
 		if err != nil {
-			panic(err) // only if the test is wrong
+			panic(err) // only if a test passes a malformed phase
 		}
 		c.Phases, times = append(c.Phases, name), append(times, n)
 	}
@@ -81,7 +82,7 @@ func TestStatusOfCase(t *testing.T) {
 	set(4, 1, result.Failed, "crash")
 	set(4, 2, result.Refused, "setting")
 	l.trial(5, 1).Status = "odd"
-	l.trial(6, 1).Status = result.Failed // without a reason
+	l.trial(6, 1).Status = result.Failed // this trial has no reason
 	l.run.Trials = l.run.Trials[:36]
 	l.run.Cases[6].Phases = nil
 
@@ -157,7 +158,7 @@ func TestChecksumsMustAgree(t *testing.T) {
 		switch of[0] {
 		case "e":
 			l.trial(1, 4).Samples[0].Checksum = strings.Repeat("f", 64)
-		case "c", "d": // only one of the later trials has a checksum
+		case "c", "d": // the trials of later rounds have no checksums, except one trial in case "d"
 			for i := range of {
 				for round := 2; round <= 6; round++ {
 					l.trial(i+1, round).Samples[0].Checksum = ""
@@ -266,7 +267,7 @@ func TestTableOrderAndBase(t *testing.T) {
 	if _, base, isFloor = order("broken"); base != "fast" || isFloor { // ratios cannot be relative to a driver without figures
 		t.Errorf("base %s, floor %v", base, isFloor)
 	}
-	l.run.Cases[0].Driver = "native@v1" // the first version of native in the run, though not the fastest
+	l.run.Cases[0].Driver = "native@v1" // ratios are relative to the first version of native, although it is not the fastest
 	if _, base, isFloor = order("native"); base != "native@v1" || !isFloor {
 		t.Errorf("of two versions, base %s, floor %v", base, isFloor)
 	}
@@ -466,7 +467,8 @@ func TestTooFew(t *testing.T) {
 	} else if _, few := x.TooFew(); few {
 		t.Error("what is told apart has too few rounds")
 	}
-	// From 16 rounds on, only the exact test is used for three drivers.
+	// With three drivers, only the exact signed-rank test is used from 16 rounds on. With fewer rounds,
+	// a t test is used too, and nobody can predict its result.
 	first, last := 0, 0
 	for _, p := range tables(6, "a", "b", "z")[0].Pairs {
 		if enough, few := p.TooFew(); few {

@@ -14,7 +14,7 @@ type Change struct {
 
 	// P estimates the probability that noise alone looks like a change that is at least as clear as this
 	// one. It is the share of random series without a change that can be divided at least as clearly, at any
-	// index. The share is computed for each kind of noise, and P is the greatest.
+	// index. The share is computed for each kind of noise, and P is the greatest of these shares.
 	P float64
 }
 
@@ -26,7 +26,7 @@ const (
 	// MinChanges is the least number of values of a series in which changes are searched for.
 	MinChanges = 12
 
-	// leastLevel is the least number of values of a level. Fewer may be outliers.
+	// leastLevel is the least number of values of a level. Fewer values may be outliers.
 	leastLevel = 3
 
 	// notWeaker is the greatest probability that the noise of a series is stronger than
@@ -225,8 +225,8 @@ func ascending(values []float64) []int {
 
 // levels divides a series where the energy distance of its parts is greatest, and then divides one
 // of the parts in the same way. It returns the parts, at most three, and the sum of the distances.
-// The second division is necessary: after only one, a series that returns to its first level would
-// look like a series that wanders.
+// The second division is necessary. After only one division, a series that returns to its first level
+// would look like a series whose level wanders.
 func levels(x []float64) (parts [][]float64, distance float64) {
 	at, distance := farthest(x)
 	if at == 0 {

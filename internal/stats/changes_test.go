@@ -10,7 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// noise returns a series of logarithms: for each level, n values around it that vary by 2 %.
+// noise returns a series of logarithms. For each level, it has n values that vary around the level by
+// 2 %.
 func noise(seed uint64, n int, levels ...float64) []float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var list []float64

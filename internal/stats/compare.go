@@ -102,7 +102,7 @@ func Telling(sets int) int { return telling(MinSamples, float64(sets*(sets-1)/2)
 // Further estimates how many more rounds are needed to judge two sets that do not differ significantly yet.
 // Rounds are needed until the sets differ significantly, or until the interval of their ratio is within the
 // margin around 1. A margin of 0.05 is 5 %. Further assumes that the ratio stays the same. If the result is
-// [MaxRounds], at least so many rounds are needed.
+// [MaxRounds], at least that many rounds are needed.
 func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	if enough, few := t.TooFew(); few {
 		return enough - t.N
@@ -151,8 +151,8 @@ func Ratios(a, b []Point) (ratios []Point, skipped int) {
 	return ratios, skipped
 }
 
-// Pair is the comparison of two of the sets passed to [CompareAll], by their
-// indexes.
+// Pair is the comparison of two of the sets passed to [CompareAll]. First and Second are the indexes
+// of the two sets.
 type Pair struct {
 	First, Second int
 	Test

@@ -71,15 +71,15 @@ func (m Metric) of(s *result.Sample) float64 {
 // UsualMargin is the margin of a [Comparison] of two drivers or runs if the user gives none.
 const UsualMargin = 0.02
 
-// Comparison says whether the second of two sides is slower than the first, or needs more
-// of another metric, cell by cell.
+// Comparison says for each cell whether the second of two sides is slower than the first, or needs
+// more of another metric, such as memory.
 type Comparison struct {
 	Metric        Metric
 	First, Second string
 	Margin        float64 // 0.02: a difference of less than 2 % does not matter
 
-	// Interleaved says that both sides were measured in the same rounds. Otherwise each ratio
-	// includes whatever changed on the machine between the measurements of the two sides.
+	// Interleaved says that both sides were measured in the same rounds. Otherwise each ratio also
+	// includes the effect of any change of the machine between the measurements of the two sides.
 	Interleaved bool
 
 	// Pairs is the number of pairs of drivers in the run. P-values are corrected for the cells
@@ -144,8 +144,8 @@ type Compared struct {
 	least float64 // the smallest P that is possible with this number of rounds
 }
 
-// By compares the same cells by another metric. It keeps cells with the verdict Bad or Differing. Of the
-// other cells, it leaves out those whose samples lack the metric.
+// By compares the same cells by another metric. It keeps cells with the verdict Bad or Differing. It leaves
+// out all other cells whose samples lack the metric.
 func (c *Comparison) By(m Metric) *Comparison {
 	out := &Comparison{Metric: m, First: c.First, Second: c.Second, Margin: c.Margin, Interleaved: c.Interleaved, Pairs: c.Pairs}
 	looks := 1.0
@@ -240,8 +240,8 @@ func countIf[T any](list []T, is func(T) bool) (n int) {
 	return n
 }
 
-// CompareRun compares the two sides of a run that was made to compare two sides, by time. It
-// returns nil if the run was not made for that: its field Compares is nil.
+// CompareRun compares the times of the two sides of a run that was made to compare two sides. It
+// returns nil if the run was made for another purpose. In that case, the run's field Compares is nil.
 func CompareRun(a *Analysis) *Comparison { return CompareRunBy(a, Time) }
 
 // CompareRunBy is [CompareRun] by any metric. It leaves out cells whose samples lack the metric.
@@ -256,7 +256,7 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 	return c
 }
 
-// CompareDrivers compares two drivers of a run by time; the run may have measured other drivers
+// CompareDrivers compares the times of two drivers of a run. The run may have measured other drivers
 // as well. A margin of 0.02 is 2 %.
 func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparison {
 	drivers := len(a.Run.Drivers())
@@ -267,7 +267,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	if factor := looking(a.Confidence); factor > 1 { // the run was judged repeatedly, to decide which figures were precise enough
 		looks = func(int) float64 { return factor }
 	}
-	if a.Run.Compares == nil && a.Run.Search == nil { // reports of other runs do not correct their tests for judging the run repeatedly
+	if a.Run.Compares == nil && a.Run.Search == nil { // reports of other runs, which may be judged repeatedly, do not correct their p-values for that
 		c.findInRun(a)
 	}
 	c.judge(looks)
@@ -277,7 +277,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	return c
 }
 
-// CompareRuns compares the cells that two runs have in common, by time. The parameter "names" has
+// CompareRuns compares the times of the cells that two runs have in common. The parameter "names" has
 // the names of the two runs. A margin of 0.02 is 2 %. If each run has only one driver, the two
 // drivers are compared, even if they differ.
 func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {

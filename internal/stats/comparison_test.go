@@ -178,7 +178,7 @@ func TestCompareRuns(t *testing.T) {
 	first, second := measured(1), measured(1.2)
 	second.Cases[3].Workload = "other"
 	for i := range second.Trials {
-		second.Trials[i].Round += 100 // rounds of two runs have nothing in common
+		second.Trials[i].Round += 100 // so that the two runs have no rounds in common
 	}
 	c := stats.CompareRuns([2]string{"run 12", "new.json"}, stats.Analyze(first, ""), stats.Analyze(second, ""), 0.05)
 	var got []string
@@ -269,8 +269,9 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestUnpaired checks that unpaired samples have the p-value of the Mann-Whitney test. Of the
-// 12870 arrangements of eight and eight samples, four are at least as extreme on one side.
+// TestUnpaired checks that unpaired samples have the p-value of the Mann-Whitney test. There are
+// 12870 ways to divide 16 samples into eight and eight. In four of them, the difference is at least
+// as great and has the same direction.
 func TestUnpaired(t *testing.T) {
 	a := []float64{1.01, 1.05, 0.98, 1.10, 1.03, 0.99, 1.02, 1.07}
 	b := []float64{1.11, 1.21, 1.09, 1.30, 1.15, 1.08, 1.16, 1.19}
@@ -434,7 +435,7 @@ func TestCompareDrivers(t *testing.T) {
 		}
 	}
 
-	run.Precision = 0.05 // after each round, the run decided which figures were precise enough
+	run.Precision = 0.05 // the run was judged repeatedly, to decide which figures were precise enough, so p-values are corrected
 	settled := stats.CompareDrivers(stats.Analyze(run, ""), "d0", "d1", 0.02)
 	if x, y := settled.Cells[0], three.Cells[0]; !(x.P > y.P) {
 		t.Errorf("p %g with precision, %g without", x.P, y.P)

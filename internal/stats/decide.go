@@ -55,8 +55,8 @@ func (o *Outcome) perTrial() time.Duration {
 	return time.Duration(sum / int64(max(len(o.Trials), 1)))
 }
 
-// MaxRounds is the greatest number of rounds that is estimated. If an estimate is MaxRounds, at least so many
-// rounds are needed.
+// MaxRounds is the greatest number of rounds that is estimated. If an estimate is MaxRounds, at least that
+// many rounds are needed.
 const MaxRounds = 10_000
 
 // Further estimates how many more rounds are needed until an interval has shrunk by the given factor, at least
@@ -96,7 +96,7 @@ func (x *Compared) more(within float64) int {
 
 // moreUntil estimates how many rounds more than n are needed until an interval has shrunk by the given
 // factor. In total there must also be at least as many rounds as the parameter "least" says. If the result is
-// [MaxRounds], at least so many rounds are needed.
+// [MaxRounds], at least that many rounds are needed.
 func (x *Compared) moreUntil(n, least int, factor float64) int {
 	more := Further(n, factor)
 	if more == MaxRounds {

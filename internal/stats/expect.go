@@ -26,8 +26,8 @@ type Expected struct {
 	Summary Summary
 }
 
-// Counted reports whether the figure was counted because the case has the setting
-// [result.CountSyncs]. Without this setting, workers do not count such a figure.
+// Counted reports whether the figure is one that workers count only if a case has the setting
+// [result.CountSyncs], such as the number of syncs, and whether the case has this setting.
 func (x Expected) Counted() bool {
 	return result.IsAsked(x.Figure) && x.Case.Settings[result.CountSyncs] == "on"
 }
@@ -46,7 +46,7 @@ func (list Expectations) Any(met Met) bool {
 	return slices.ContainsFunc(list, func(x Expected) bool { return x.Met == met })
 }
 
-// Expectations judges what the workloads of a run expect of their phases, case by case.
+// Expectations judges, for each case of a run, the expectations that its workload has of its phases.
 func (a *Analysis) Expectations() (list Expectations) {
 	for g, o := range a.OutcomesByGroup() {
 		for _, e := range o.Case.Expects {

@@ -62,8 +62,8 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// TestCountedExpectations checks that a phase without syncs meets a bound of syncs only if they were
-// counted.
+// TestCountedExpectations checks that a phase without syncs meets an upper bound for syncs only if
+// syncs were counted.
 func TestCountedExpectations(t *testing.T) {
 	for setting, want := range map[string]stats.Met{"on": stats.IsMet, "off": stats.Undecided} {
 		a := sides(9, 0.01, 1)

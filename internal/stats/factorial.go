@@ -74,8 +74,8 @@ type Dependence struct {
 	Effects []*Effect // one for each value of Factor
 
 	// tests has the comparison of every two of Effects. A comparison divides the ratios with one
-	// value of Factor by the ratios with another value. It covers the combinations that both values
-	// have.
+	// value of Factor by the ratios with another value. It covers the combinations of the remaining
+	// factors' values that were measured with both values of Factor.
 	tests []*Test
 }
 

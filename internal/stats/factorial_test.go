@@ -146,9 +146,9 @@ func TestFactorialFailures(t *testing.T) {
 	run := crossed("d")
 	for i := range run.Trials {
 		switch x := &run.Trials[i]; x.Case {
-		case 3: // delete normal
+		case 3: // journal_mode=delete synchronous=normal
 			x.Samples[0].Failed = 1
-		case 4: // delete full
+		case 4: // journal_mode=delete synchronous=full
 			x.Status, x.Samples = result.Refused, nil
 		}
 	}

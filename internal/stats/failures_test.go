@@ -20,7 +20,7 @@ func TestExceeds(t *testing.T) {
 		d := make([]float64, 1+r.IntN(12))
 		for i := range d {
 			switch r.IntN(3) {
-			case 0: // nothing failed
+			case 0: // no operation failed on either side
 			case 1:
 				d[i] = float64(r.IntN(5)-2) / 100
 			case 2:
@@ -76,7 +76,7 @@ func TestFailuresInFewRounds(t *testing.T) {
 	for rounds := 6; rounds < 60; rounds++ {
 		x := stats.CompareRun(stats.Analyze(failingSides(rounds, func(side, _ int) int64 { return int64(side * 999) }), "")).Cells[0]
 		want := stats.Unclear
-		if 2*math.Ldexp(1, 1-rounds) < stats.Doubt { // two comparisons: times and failures
+		if 2*math.Ldexp(1, 1-rounds) < stats.Doubt { // the factor 2 corrects for two comparisons: of times and of failures
 			want = stats.FailsMore
 		}
 		if x.Verdict != want || x.Why == "" || (x.Rounds > 0) != (want == stats.Unclear) {

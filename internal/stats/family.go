@@ -49,7 +49,7 @@ func closedTesting(k int, pairs []Pair) {
 		fine[i] = p.fine
 	}
 	order := ascending(fine)
-	masks := make([]uint, len(pairs)) // a mask with the bits of its two sets for each pair, in ascending order of the pairs' p-values
+	masks := make([]uint, len(pairs)) // for each pair, in ascending order of p-values: a mask with the bits of its two sets
 	for i, at := range order {
 		masks[i] = 1<<pairs[at].First | 1<<pairs[at].Second
 	}
@@ -95,8 +95,9 @@ func Adjust(family []*Test) {
 // multiplies all p-values by the parameter "looks", the factor for samples that were judged
 // repeatedly. Then the procedure of Benjamini and Hochberg selects the tables in which any two
 // drivers differ significantly. Within these tables, the level of the comparisons is multiplied by
-// the share of tables that were selected, so it stays the same if all are selected. If all drivers
-// of all tables are equal, the probability that the run finds any difference is at most [Alpha].
+// the share of tables that were selected. So the level stays the same if all tables are selected. If
+// all drivers of all tables are equal, the probability that the run finds any difference is at most
+// [Alpha].
 //
 // After this correction, tables of two drivers can have too few rounds for a significant
 // difference. So they are also corrected by [exchangeRun].

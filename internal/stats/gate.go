@@ -15,8 +15,8 @@ type State string
 // The values of [State], in the order in which cells are listed. [Gate.Decision] combines them.
 const (
 	GateWrong       State = "wrong"          // the candidate read wrong values, or other values than the baseline
-	GateFailing     State = "more failed"    // more operations failed for the candidate than for the baseline; confirmed by [Gate.Confirm]
-	GateRegression  State = "regression"     // the candidate needs more time, or more of another metric, than is allowed; confirmed by [Gate.Confirm]
+	GateFailing     State = "more failed"    // more operations failed for the candidate than for the baseline; see [Gate.Confirm]
+	GateRegression  State = "regression"     // the candidate needs more time, or more of another metric, than is allowed; see [Gate.Confirm]
 	GateUnusable    State = "not measured"   // the baseline or the candidate has no figures
 	GateTooFew      State = "too few rounds" // there are too few rounds to find or to exclude a regression
 	GateUnconfirmed State = "not confirmed"  // the first measurement found GateRegression or GateFailing, but a second measurement did not confirm it
@@ -82,7 +82,7 @@ type Gated struct {
 
 // NewGate judges comparisons of the same two sides, one for each metric. The parameter "most" is
 // [Gate.Max]. A regression that it finds is not confirmed yet. If a second measurement does not
-// find the regression too, [Gate.Confirm] changes the verdict on that cell.
+// find the regression too, [Gate.Confirm] changes the state of that cell to GateUnconfirmed.
 func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	g := &Gate{Max: most, Strict: true}
 	for _, c := range comparisons {
@@ -184,13 +184,13 @@ func (x *Compared) moreThan(share float64) float64 {
 	return min(1, signedRankNull(len(d))(notAbove)*x.looks)
 }
 
-// rounding is the greatest rounding error of the logarithm of a ratio. Tests against a limit allow
-// for it. Otherwise the ratio of two counts could seem to exceed a limit that it equals.
+// rounding is the greatest rounding error of the logarithm of a ratio. Tests against a limit add this
+// error to the limit. Otherwise the ratio of two counts could seem to exceed a limit that it equals.
 const rounding = 1e-9
 
 // excludes reports whether the candidate certainly needs no more than the limit allows. The
-// parameter "most" is the limit. The result is not corrected for the number of cells, because a gate
-// passes only if all of its cells pass.
+// parameter "most" is the limit. The result is not corrected for the number of cells. A gate passes
+// only if all of its cells pass, so further cells cannot make a false pass more probable.
 func (x *Compared) excludes(most float64) bool {
 	return x.Measured() && !x.Failing.open() && x.timeExcluded(most) && (x.Failing == nil || x.Failing.Difference().High <= most)
 }
@@ -226,7 +226,7 @@ func (c *Gated) judge(most float64, tests int) {
 		c.State, c.Why = GateFailing, x.Why
 	case x.Verdict == FailsLess && x.timeExcluded(most):
 		c.State, c.Why = GatePassed, x.Why
-	case x.Verdict == FailsLess: // the sides did different work, but the candidate may be slower
+	case x.Verdict == FailsLess: // more of the candidate's operations succeeded, so it did more work, but it may also be slower
 		c.State, c.Why = GatePossible, fmt.Sprintf("%s; but it takes %.3g times the %s", x.Why, x.Ratio.Median, x.Metric)
 		c.estimate(x.moreUntilJudged(most, float64(tests)))
 		if c.beyond(most) {
@@ -274,9 +274,9 @@ func (x *Compared) moreUntilJudged(most, tests float64) int {
 }
 
 // Settled returns the IDs of the cases that need no further rounds. Each cell of such a case has a final
-// result: it has a fault such as a regression, it has no regression, or it cannot be judged. Nor can further
-// rounds decide an expectation of the case. If the baseline was measured by another run, only cases of the
-// candidate are returned.
+// result: it has a fault such as a regression, it has no regression, or it cannot be judged. All expectations
+// of the case are decided, or further rounds cannot decide them. If the baseline was measured by another run,
+// only cases of the candidate are returned.
 func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {

@@ -397,20 +397,20 @@ func TestGateSlowTrials(t *testing.T) {
 	}
 }
 
-// TestGateExpectations checks that what the workloads expect of the candidate decides, and that the
-// candidate is measured until that is decided. The candidate's operations take about 1 ms.
+// TestGateExpectations checks that a gate's decision depends on the workloads' expectations of the
+// candidate, and that the candidate is measured until these are decided. Its operations take about 1 ms.
 func TestGateExpectations(t *testing.T) {
 	for _, c := range []struct {
 		figure   string
 		bound    float64
 		decision stats.Decision
-		complete [2]bool // with and without Strict
+		complete [2]bool // results of Complete with and without Strict
 		settled  []int
 	}{
 		{"time", 1, stats.Passed, [2]bool{true, true}, []int{1, 2}},
 		{"time", 1e-6, stats.Failed, [2]bool{true, true}, []int{1, 2}},
 		{"time", 1e-3, stats.NotExcluded, [2]bool{false, true}, []int{1}},
-		{"p99", 1, stats.NotPassed, [2]bool{false, false}, []int{1, 2}}, // there are no latencies
+		{"p99", 1, stats.NotPassed, [2]bool{false, false}, []int{1, 2}}, // the samples have no latencies, so nothing can be decided
 	} {
 		run := sides(7, 0.01, 1).Run
 		for i := range run.Cases {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// steady returns a function for times. In each table the second driver's times are multiplied
-// by a factor; rounds vary a little.
+// steady returns a function that returns the time of a driver in a table and a round. In each table
+// the second driver's times are multiplied by the factor of that table. Rounds vary a little.
 func steady(factors ...float64) func(table, driver, round int) float64 {
 	return func(table, driver, round int) float64 {
 		v := 1 + 0.1*float64(round%5) + 0.001*float64((round*(driver+3))%7)

@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// NewNoise compares the values of two equal cases, such as their times: both have the same driver, which is
-// measured twice in each round. It sets the figures of [result.NoisePhase], but neither its name nor Smallest.
-// ok is false if the cases have fewer than [MinSamples] rounds in common, or values that are not above 0.
+// NewNoise compares the values, such as times, of two equal cases. Both cases have the same driver, which is
+// measured twice in each round. The result n has all figures of [result.NoisePhase] except Smallest, and no
+// name. ok is false if the cases have fewer than [MinSamples] rounds in common, or values that are not above 0.
 func NewNoise(a, b []Point) (n result.NoisePhase, ok bool) {
 	ratios, skipped := Ratios(a, b)
 	values := slices.Sorted(slices.Values(append(Values(a), Values(b)...)))

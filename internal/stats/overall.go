@@ -31,7 +31,7 @@ type Overall struct {
 }
 
 type OverallDriver struct {
-	Case   *result.Case // the driver's first case, for its name and Info
+	Case   *result.Case // the driver's first case, which has the name and Info of the driver
 	Points []Point      // for each round, the geometric mean of the ratios to the base
 	Ratio  Summary
 	Standing
@@ -62,7 +62,7 @@ type LeftOut struct {
 const (
 	NoFigures    = "no-figures"    // some drivers have no figures in the table
 	MoreFailed   = "more-failed"   // in the table, significantly more operations of some drivers failed than of others
-	FailuresOpen = "failures-open" // more operations of some drivers seem to have failed, but there are too few rounds
+	FailuresOpen = "failures-open" // more operations of some drivers seem to have failed, but there are too few rounds to be sure
 	ShortPhase   = "too-short"     // the phase is too short to judge drivers by
 	FewFigures   = "few-figures"   // the driver has figures in less than half of the tables
 )
@@ -118,7 +118,7 @@ func (a *Analysis) summary() Overall {
 				leave(ShortPhase, e)
 			}
 		}
-		codes := []string{NoFigures, MoreFailed, FailuresOpen, ShortPhase} // the first one that applies is reported
+		codes := []string{NoFigures, MoreFailed, FailuresOpen, ShortPhase} // the first code that applies to the table is reported
 		if i := slices.IndexFunc(codes, func(code string) bool { return drivers[code] != nil }); i >= 0 {
 			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: codes[i], Drivers: drivers[codes[i]]})
 			continue
@@ -149,8 +149,8 @@ func (a *Analysis) summary() Overall {
 		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: SummarizeRatiosAt(Values(points), a.Confidence)})
 	}
 	slices.SortStableFunc(o.Drivers, func(a, b OverallDriver) int {
-		// A driver without a figure comes after all others, also after one whose figure is
-		// zero.
+		// A driver without a figure comes after all other drivers, even after a driver whose figure
+		// is zero.
 		return cmp.Or(cmp.Compare(min(b.Ratio.N, 1), min(a.Ratio.N, 1)), cmp.Compare(a.Ratio.Median, b.Ratio.Median))
 	})
 	return o

@@ -30,7 +30,7 @@ func SummarizeRatiosAt(ratios []float64, confidence float64) Summary {
 	return s
 }
 
-// inverted returns the interval of a ratio that belongs to a test: it has the ratios that the test does not
+// inverted returns the interval that belongs to a test of a ratio. It has all ratios that the test does not
 // reject. The parameter "sorted" has the sorted logarithms whose median is the estimate, such as the Walsh
 // averages (see [signedRank]). The parameter "null" is the distribution function of the test's statistic. If
 // there are too few values for an interval of the given confidence, inverted returns nil.

@@ -187,8 +187,8 @@ func TestTenDriversCanBeToldApart(t *testing.T) {
 	}
 }
 
-// TestPermutationTest checks that the result behaves like a p-value: the share of tables below
-// any value is at most that value.
+// TestPermutationTest checks that the result behaves like a p-value: if sets are equal, the share of
+// tables whose p-value is below any number is at most that number.
 func TestPermutationTest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 12))
 	above := 0
@@ -247,7 +247,7 @@ func TestClosedTestingOfThree(t *testing.T) {
 func TestAdjust(t *testing.T) {
 	p := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1}
 	var family []*stats.Test
-	for i := range p { // in any order
+	for i := range p { // not in ascending order
 		family = append(family, stats.WithP(p[(i*7)%len(p)]))
 	}
 	stats.Adjust(family)

@@ -32,8 +32,8 @@ func TestPartsDiffer(t *testing.T) {
 	}
 }
 
-// TestSampledRatio checks that about 95 % of the intervals contain the true ratio: if only the
-// number of samples limits the precision, and also if trials differ by more.
+// TestSampledRatio checks that about 95 % of the intervals contain the true ratio. This must hold if
+// only the number of samples limits the precision, and also if differences between trials limit it.
 func TestSampledRatio(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func TestSampledRatio(t *testing.T) {
 		drawn := func(mean float64) (s Sampled) {
 			for range c.trials {
 				value := mean * math.Exp(c.spread*random.NormFloat64())
-				n := int64(math.Round(value + math.Sqrt(value)*random.NormFloat64())) // close to Poisson
+				n := int64(math.Round(value + math.Sqrt(value)*random.NormFloat64())) // approximately Poisson-distributed
 				s.Values, s.Samples = append(s.Values, float64(n)), s.Samples+n
 			}
 			return s

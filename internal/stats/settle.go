@@ -44,7 +44,7 @@ func (f *Figure) Settled(precision float64) bool {
 
 // Further estimates how many more rounds are needed until the figure is precise enough (see [Figure.Settled]).
 // It assumes that the interval shrinks with the square root of the number of rounds. If the result is
-// [MaxRounds], at least so many rounds are needed.
+// [MaxRounds], at least that many rounds are needed.
 func (f *Figure) Further(precision float64) int {
 	spread, ok := f.Summary.Spread()
 	switch {
@@ -100,14 +100,14 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// summaryFactor says how many times more precise than other figures the drivers' ratios in the
-// summary of all tables must be, before a case needs no further trials. There are two reasons: the
-// recommendation of a driver depends on these ratios, and they use only rounds in which all cells
-// were measured.
+// summaryFactor is about the drivers' ratios in the summary of all tables. They must be this many times
+// as precise as other figures, before a case needs no further trials. There are two reasons. The
+// recommendation of a driver depends on these ratios. They use only rounds in which all cells were
+// measured.
 const summaryFactor = 2
 
-// typicalPart is a fraction of the requested precision. Half of the figures should be as precise as this
-// fraction. Otherwise most figures of a run would be hardly more precise than the least precise figures.
+// typicalPart is a fraction of the requested precision. At least half of the figures should be within
+// ±precision × typicalPart. Otherwise most figures would be hardly more precise than the least precise ones.
 const typicalPart = 0.6
 
 // settled returns how many of the figures are precise enough; see [Figure.Settled].
@@ -116,7 +116,7 @@ func settled(list []Figure, precision float64) int {
 }
 
 // middleSpread returns the greatest spread of the more precise half of the figures. See
-// [Summary.Spread]. There must be figures.
+// [Summary.Spread]. The list must not be empty.
 func middleSpread(list []Figure) float64 {
 	var spreads []float64
 	for _, f := range list {

@@ -59,7 +59,7 @@ func TestRatiosCancelDrift(t *testing.T) {
 	for round := 1; round <= 6; round++ {
 		drift := float64(round * round)
 		a = append(a, stats.Point{Round: round, Value: 2 * drift})
-		b = append(b, stats.Point{Round: 7 - round, Value: float64((7 - round) * (7 - round))}) // in another order
+		b = append(b, stats.Point{Round: 7 - round, Value: float64((7 - round) * (7 - round))}) // b has the rounds in the opposite order
 	}
 	ratios, skipped := stats.Ratios(a, b)
 	if s := stats.Summarize(stats.Values(ratios)); s.N != 6 || skipped != 0 || s.Interval.Low != 2 || s.Interval.High != 2 {

@@ -22,7 +22,7 @@ type Table struct {
 
 	PerOp bool // times are divided by the number of operations, because the cells have different numbers of operations
 
-	base       string  // name of the driver that ratios are relative to, if it has figures; "": the fastest
+	base       string  // name of the driver that ratios are relative to, if it has figures; "" means the fastest driver
 	floor      string  // name of the floor, a driver such as plain C that is measured only for comparison; "" if it has no figures
 	confidence float64 // confidence of the intervals
 }

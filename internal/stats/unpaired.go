@@ -23,7 +23,7 @@ func unpairedRatio(a, b []float64, confidence float64) (s Summary, p, least floa
 	less, greater := 0, 0 // numbers of pairs; a pair of equal values counts for both, so p can only be greater
 	for _, x := range logs(a) {
 		for _, y := range logs(b) {
-			if x == y { // also if both are -Inf, from times of zero
+			if x == y { // also if both logarithms are -Inf, because both times are zero
 				differences = append(differences, 0)
 				less++
 				greater++

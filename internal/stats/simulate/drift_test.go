@@ -79,8 +79,8 @@ func trendVerdicts(runs int) (list []verdict) {
 	return list
 }
 
-// manyTrends returns simulations of several series without changes, looked at together. It is
-// wrong to find a change in any of them.
+// manyTrends returns simulations of several series without changes, which are judged together. It is
+// wrong to find a change in any of these series.
 func manyTrends() (list []verdict) {
 	const series, runs = 20, 24
 	for _, n := range noises {

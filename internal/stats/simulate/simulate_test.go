@@ -63,7 +63,7 @@ func TestSettling(t *testing.T) {
 }
 
 // TestWholeRun checks that hardly any run of ten equal drivers in 15 tables finds a difference.
-// If the tables were not corrected together, more runs would.
+// If the tables were not corrected together, more runs would find one.
 func TestWholeRun(t *testing.T) {
 	equal := func(int) world { return world{shape: "normal", drivers: 10} }
 	if v := anyFalseInRun(equal, 16, 100); v > 0.12 {
@@ -72,8 +72,8 @@ func TestWholeRun(t *testing.T) {
 }
 
 // TestWholeRunOfTwo checks times that drift within rounds. In 3 % of tables of six rounds, two
-// drivers run in the same order in all rounds. A run of many tables must not take that for a
-// difference.
+// drivers run in the same order in all rounds. A run of many tables must not take the effect of this
+// order for a difference between the drivers.
 func TestWholeRunOfTwo(t *testing.T) {
 	for _, n := range []int{6, 10} {
 		if v := anyFalseInRun(twoDrifting, n, 400); v > 0.08 {
@@ -83,8 +83,8 @@ func TestWholeRunOfTwo(t *testing.T) {
 }
 
 // TestGateLevel checks that a candidate at or just below the limit hardly ever shuts a gate, and
-// that a candidate beyond the limit hardly ever passes. If the test were against equality, half of
-// these gates would be shut.
+// that a candidate beyond the limit hardly ever passes. If gates tested whether the candidate is
+// slower at all, instead of slower than the limit, half of these gates would be shut.
 func TestGateLevel(t *testing.T) {
 	for _, x := range []struct {
 		shape string

@@ -143,7 +143,7 @@ var verdicts = slices.Concat([]verdict{
 }, comparedVerdicts(), trendVerdicts(24), trendVerdicts(80), manyTrends(), medianVerdicts(), wholeVerdicts(), lawVerdicts(), probableVerdicts())
 
 // sixMore is a side on which about 21 % of the operations fail: six percentage points more than
-// on the side "15 % ± a third" in failures.go.
+// on the side "15 % ± a third" in equalFailures.
 var sixMore = failures{name: "21 % ± a third", share: 0.21, spread: 1. / 3}
 
 // comparedVerdicts returns simulations of more verdicts of the commands compare and gate, and of the
@@ -269,7 +269,7 @@ func everyVerdict(tables int) string {
 		says, found := v.says, percent(v.found(i, n))
 		if i > 0 && says == verdicts[i-1].says {
 			says = `"`
-			// Simulations that differ only in the end, such as the kind of noise, share a row.
+			// Simulations share a row if only the ends of their descriptions differ, such as the kind of noise.
 			last := rows[len(rows)-1]
 			if same, end := cutLast(v.of); end != "" && strings.HasPrefix(last[1], same+", ") && last[2] == v.nominal() {
 				last[1] += "; " + end

@@ -97,7 +97,7 @@ func levels(tables int) string {
 			}
 			rows = append(rows, row)
 		}
-		// This row is for all other numbers of rounds, with fewer tables for each.
+		// This row is for all other numbers of rounds. Fewer tables are simulated for each of them.
 		row := []string{fmt.Sprint(k), "others, 9 to 59"}
 		for _, s := range shapes {
 			sum, of := 0.0, 0.0

@@ -18,7 +18,7 @@ import (
 type Cells struct {
 	Run    int64   `json:"run"`
 	Metric metric  `json:"metric"`
-	Answer string  `json:"answer,omitempty" clip:"1000"` // only for the metric memory: which drivers of the run need the least, over all cells
+	Answer string  `json:"answer,omitempty" clip:"1000"` // which drivers of the run need the least memory, over all cells; only for the metric memory
 	Tables []Table `json:"tables"`
 }
 

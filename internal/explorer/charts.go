@@ -95,7 +95,8 @@ func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
 	}
 }
 
-// album keeps the pictures of the last request, because a page requests its pictures one by one.
+// album keeps the pictures of the last request. A page requests its pictures one by one, so the next
+// request probably needs the same pictures.
 type album struct {
 	mu   sync.Mutex
 	of   *stats.Analysis

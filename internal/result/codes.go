@@ -50,8 +50,8 @@ const OffSpeed = 0.10
 // time. If the first and the last start are further apart, the trial has a [WarningApart].
 const ApartShare = 0.01
 
-// CachedShare is a share of a database. The page cache is told to drop the database. If more than this share
-// of the database stays in the cache, the trial has a [WarningCached].
+// CachedShare limits the share of a database that may stay in the page cache after sqlite3perf asked the
+// system to drop it. If a larger share stays, the trial has a [WarningCached].
 const CachedShare = 0.01
 
 // RobbedShare is a share of a trial's duration. If other processes or machines took more CPU time from a

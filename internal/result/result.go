@@ -257,8 +257,8 @@ type Trial struct {
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
 
-	// CPU has the CPU time that the trial used, and the CPU time that others took from it. It is nil if the trial had no process, and
-	// in older runs.
+	// CPU has the CPU time that the trial used, and the CPU time that others took from it. It is nil if the
+	// trial had no process, and in older runs.
 	CPU *CPU `json:"cpu,omitempty"`
 
 	// Robbed says that other processes or machines took too much CPU time from the trial: more than
@@ -334,8 +334,8 @@ type Warning struct {
 	Share float64 `json:"share,omitempty"`
 }
 
-// AddedTime is an estimate of the time that sqlite3perf's own code and the driver's adapter add
-// to a timed phase of a case. It has nanoseconds for each operation and for each row.
+// AddedTime estimates the time that sqlite3perf's own code and the driver's adapter add to a timed phase of
+// a case. The estimates are in nanoseconds, for each operation and for each row.
 type AddedTime struct {
 	Phase     string            `json:"phase"`
 	Operation estimate.Estimate `json:"operation_ns"`

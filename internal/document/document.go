@@ -10,7 +10,7 @@ import (
 // Document is a report for people, before it is rendered as text, Markdown or a page.
 type Document []Block
 
-// Block is a heading, paragraph, reference, list, details, picture, grid or space.
+// Block is a heading, paragraph, section, reference, list, details, glossary, picture, grid or space.
 type Block interface{}
 
 // Space is an empty line.

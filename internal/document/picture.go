@@ -34,8 +34,8 @@ func (p Picture) File(width int) chart.Chart {
 	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width, Legend: p.Legend(), Source: p.Source}
 }
 
-// Legend has a sentence for each mark, such as !, that follows drivers' names in the picture. If the picture shows intervals, it also has a
-// sentence about the intervals.
+// Legend has a sentence for each mark, such as !, that follows drivers' names in the picture. If the
+// picture shows intervals, Legend also has a sentence about them.
 func (p Picture) Legend() []string {
 	list := slices.Clone(p.Marks)
 	words := chart.Intervals(p.Plot)

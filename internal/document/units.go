@@ -268,7 +268,7 @@ var (
 // the same way, so that readers can compare them.
 type pace struct {
 	paceWords
-	times  bool // whether figures are numbers of times, not percentages
+	times  bool // whether a figure is a factor, such as 2.1 times, and not a percentage
 	places int  // decimals
 }
 

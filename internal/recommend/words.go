@@ -46,7 +46,7 @@ func Of(a *stats.Analysis, footprints map[string]*result.Footprint) *Recommendat
 	return r
 }
 
-// covered reports whether, in at least one of the advices, all recommended candidates meet a need.
+// covered reports whether at least one advice of a list recommends only candidates that meet a need.
 func covered(f *Facts, advices []*Advice, meets func(*Candidate) bool) bool {
 	for _, a := range advices {
 		met := len(a.Names()) > 0

@@ -42,7 +42,7 @@ type Section struct {
 type Form struct {
 	Body    Document
 	Missing string // names what this form does not show
-	Rank    int    // added to Section.Rank when choosing which section gets its next shorter form
+	Rank    int    // added to Section.Rank to choose the section that gets its next shorter form
 }
 
 // Optional returns a section that is left out if there is no room for it. The parameter "missing"

@@ -11,7 +11,7 @@ const (
 	// LeastLines is the least height of a screen. On a lower terminal the screen scrolls.
 	LeastLines = 16
 
-	missingLines = 2 // lines of a screen that name what is not shown
+	missingLines = 2 // number of lines of a screen that name what is not shown
 	itemLines    = 2 // greatest number of lines of an item if its list is cut
 	roomy        = 30
 )

@@ -55,8 +55,8 @@ type Chart struct {
 	Title string        `json:"title"`
 	Note  string        `json:"note,omitempty" clip:"2000"` // how to read the picture
 
-	// The picture shows one phase. If Phase is absent, it shows the whole workload; if Workload is absent,
-	// it shows the whole run.
+	// The picture shows one phase. If Phase is absent, it shows the entire workload; if Workload is absent,
+	// it shows the entire run.
 	Workload string `json:"workload,omitempty"`
 	Variant  string `json:"variant,omitempty"`
 	Phase    string `json:"phase,omitempty"`

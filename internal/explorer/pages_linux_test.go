@@ -242,7 +242,7 @@ func TestIntervals(t *testing.T) {
 	t.Parallel()
 	wide := aRun(1, 1)
 	for i := range wide.Trials {
-		wide.Trials[i].Samples[0].WallNS *= int64(1 + 3*(wide.Trials[i].Round%3)) // wide intervals
+		wide.Trials[i].Samples[0].WallNS *= int64(1 + 3*(wide.Trials[i].Round%3)) // different times in different rounds make the intervals wide
 	}
 	server := serveRuns(t, wide, aRun(2, 1.3))
 	p := read(t, server.URL+"/runs/1?phase=insert&driver=mattn&driver=modernc")

@@ -1033,8 +1033,8 @@ func TestAnsweredRun(t *testing.T) {
 	}
 }
 
-// TestProfiledRun checks that a run of profiles links to its report. It must never be used like a
-// run with samples.
+// TestProfiledRun checks that a run that has profiles links to its report. Such a run must never be used
+// like a run with samples.
 func TestProfiledRun(t *testing.T) {
 	profiled := aRun(3, 1)
 	profiled.Trials, profiled.Profiles = nil, &result.Profiles{Phase: "insert"}

@@ -139,7 +139,7 @@ func (r *Recommendation) among(first Reason) (fastest, next string) {
 	switch {
 	case fastest == "" || next == "":
 	case next == withoutDefect:
-		next = " such driver" // the text "fastest" has already said which drivers
+		next = " such driver" // the text "fastest" already says which drivers
 	default:
 		next = " that can be taken"
 	}

@@ -73,7 +73,7 @@ type Sample struct {
 	Checksum string                `json:"checksum,omitempty"` // SHA-256 of every value that the phase read in an extra, untimed execution
 	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // errors of the operations that failed
 	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that the workload declares to be results of operations; these operations succeeded
-	Retries  int64                 `json:"retries,omitempty"`  // attempts after the first, of all operations
+	Retries  int64                 `json:"retries,omitempty"`  // number of attempts after the first one, summed over all operations
 	Latency  []latency.Summary     `json:"latency,omitempty"`  // latencies of each kind of operation
 	Load     *Load                 `json:"load,omitempty"`     // load of an http phase; nil for other phases
 
@@ -320,7 +320,7 @@ func (c *CPU) LostNS() int64 {
 type Warning struct {
 	Code    string `json:"code"` // kind of warning, such as [WarningLoad]
 	Message string `json:"message"`
-	Case    int    `json:"case,omitempty"`  // ID of the case; 0 for the whole run
+	Case    int    `json:"case,omitempty"`  // ID of the case; 0 if the warning is about the run, not about one case
 	Phase   string `json:"phase,omitempty"` // name of the phase; "" for all phases
 	Round   int    `json:"round,omitempty"` // number of the round; 0 for all rounds
 

@@ -133,11 +133,11 @@ type Search struct {
 // change. Further steps would probably be unclear, too.
 const mostUnclear = 3
 
-// Run looks for the change by repeatedly halving the range of releases. If every step is clear, it
-// compares at most ⌈log₂ n⌉ of n releases with the first release. It does not begin with the last
-// release, because an earlier release may already have the change. At the end, Run compares the two
-// releases around the change with each other. If there is an error, Run returns both the error and the
-// findings so far.
+// Run looks for the change by repeatedly halving the range of releases. If every step is clear, it compares
+// at most ⌈log₂ n⌉ of n releases with the first release. It does not begin with the last release, because
+// an earlier release may already have the change, and then the last release need not be built. At the end,
+// Run compares the two releases around the change with each other. If there is an error, Run returns both
+// the error and the findings so far.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.f = &Finding{Releases: s.Releases, UntilFixed: s.UntilFixed, Margin: s.Margin, Metric: s.Metric}
 	s.base, s.lo, s.hi, s.without, s.unclear, s.last = 0, 0, len(s.Releases), map[int]bool{}, nil, false

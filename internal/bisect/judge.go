@@ -196,7 +196,7 @@ func (c *Change) tight(x *stats.Compared) bool {
 // which the judgment is based, and the reason if the release is passed over.
 //
 // A change of times, or of the share of failed operations, has a limit: half of the smallest effect
-// that the change can have. The release has the change if the whole interval of its effect is
+// that the change can have. The release has the change if the entire interval of its effect is
 // beyond the limit. If the limit lies in the interval, the judgment is unclear.
 func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared, string) {
 	i := slices.IndexFunc(comparison.Cells, func(x *stats.Compared) bool { return x.Phase == cmp.Or(c.followed, c.Phase) && c.Of(x.First.Case) })

@@ -13,8 +13,8 @@ type JSONExpectation struct {
 	Case    int       `json:"case"` // id of the case in run.cases
 	Phase   string    `json:"phase"`
 	Driver  string    `json:"driver"`
-	Figure  string    `json:"figure"`             // such as p99
-	Bound   float64   `json:"bound"`              // in the unit of the figure: seconds, bytes, operations per second, a share, or a number
+	Figure  string    `json:"figure"`             // name of the figure, such as p99
+	Bound   float64   `json:"bound"`              // the wanted bound, in the unit of the figure: seconds, bytes, operations per second, a share, or a number
 	AtLeast bool      `json:"at_least,omitempty"` // true: the figure must be at least Bound; false: it must be at most Bound
 	Verdict stats.Met `json:"verdict"`
 

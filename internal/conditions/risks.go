@@ -74,8 +74,8 @@ var risky = []struct {
 	{driver.Settings{"journal_mode": "truncate", "synchronous": "normal"}, LoseRarely, rarely},
 	{driver.Settings{"journal_mode": "persist", "synchronous": "normal"}, LoseRarely, rarely},
 	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, "the last transactions can be lost (the database stays intact)" + crash},
-	// SQLite commits by removing the journal. Only with synchronous=extra does it sync the
-	// directory after that.
+	// SQLite commits by removing the journal. Only with synchronous=extra does it sync the directory after
+	// that. Otherwise a power failure can bring the journal back, and the journal then undoes the commit.
 	{driver.Settings{"journal_mode": "delete", "synchronous": "full"}, LoseLast, "the last commit can be lost if the power fails just after it; the database stays intact"},
 	{driver.Settings{"queued_writes": "on"}, LoseCommits, "writes that a node has acknowledged but not yet done are lost if it ends; the database stays intact"},
 	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},

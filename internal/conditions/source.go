@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// RunSource says in a line which run it was, when it was measured, and on which machine.
+// RunSource says in one line from which run figures come, when it was measured, and on which machine.
 func RunSource(run *result.Run) string {
 	words := []string{"", run.Started.UTC().Format("2006-01-02 15:04 MST")}
 	if run.ID != 0 { // it is 0 if the run is not stored

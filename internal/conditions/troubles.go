@@ -147,10 +147,10 @@ const (
 // crashed matches the line that a Go program prints when a signal ends it.
 var crashed = regexp.MustCompile(`^SIG[A-Z]+: `)
 
-// Said returns the most useful part of a program's standard error, as printable text. For a panic,
-// that is its beginning. If a signal ended a Go program, it is the signal and the first function
-// that is not part of Go's runtime. Otherwise it is the last lines. Said returns "" if the reason's
-// message already contains that part.
+// Said returns the most useful part of a program's standard error, as printable text. If the program
+// panicked, that is the line with the panic's message. If a signal ended a Go program, it is the signal and
+// the first function that is not part of Go's runtime. Otherwise it is the last lines. Said returns "" if
+// the reason's message already contains that part.
 func Said(r *protocol.Reason) string {
 	var lines []string
 	signal := ""

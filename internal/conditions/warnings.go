@@ -288,16 +288,16 @@ func MachineCaveats(all []result.Warning, rounds int) (list []Caveat) {
 	return list
 }
 
-// RunCaveats returns the caveats of the warnings about a run as a whole. It leaves out the warning
-// that fsync reaches no device, if [MachineItems] already says so.
+// RunCaveats returns the caveats of the warnings that are about the run, not about single cases. It
+// leaves out the warning that fsync reaches no device, if [MachineItems] already says so.
 func RunCaveats(a *stats.Analysis) []Caveat {
 	return MachineCaveats(slices.DeleteFunc(slices.Clone(a.Warnings), func(w result.Warning) bool {
 		return w.Code == result.WarningSync && a.Run.Machine.SyncFree
 	}), a.Run.Rounds)
 }
 
-// RunWarnings lists the warnings about a run as a whole. All warnings about a noisy machine share
-// one item.
+// RunWarnings lists the warnings that are about the run, not about single cases. All warnings about a
+// noisy machine share one item.
 func RunWarnings(a *stats.Analysis) document.List { return CaveatItems(RunCaveats(a)) }
 
 // MachineWarnings lists warnings that are not about a case. All warnings about a noisy machine

@@ -29,8 +29,9 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	} else {
 		list = append(list, rows(x, y)...)
 	}
-	// Only the statements below set the number of affected rows, and only some of them the last insert ID.
-	// After other statements, libraries return the numbers of an earlier statement, or 0.
+	// Only the statements below set the number of affected rows, and only the first three set the last
+	// insert ID. After other statements, libraries return the numbers of an earlier statement, or 0. So
+	// they are not compared.
 	switch word := firstWord(x.SQL); word {
 	case "INSERT", "REPLACE", "WITH", "UPDATE", "DELETE":
 		list = append(list, numbers(Affected, x.Affected, y.Affected)...)

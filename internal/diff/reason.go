@@ -24,7 +24,7 @@ const (
 	ByDriver  Evidence = "driver"         // SQLite does not decide what differs, or both sides have the same SQLite with the same options
 	ByEarlier Evidence = "earlier"        // only one side could run an earlier statement about the same table
 
-	// ByTransaction: one side rolled back an earlier transaction that had written to the same
+	// ByTransaction means that one side rolled back an earlier transaction that had written to the same
 	// table, because it could not run another statement of the transaction.
 	ByTransaction Evidence = "transaction"
 

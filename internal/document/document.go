@@ -10,7 +10,7 @@ import (
 // Document is a report for people, before it is rendered as text, Markdown or a page.
 type Document []Block
 
-// Block is a heading, paragraph, reference, list, details, picture, grid or space.
+// Block is a heading, paragraph, section, reference, list, details, glossary, picture, grid or space.
 type Block interface{}
 
 // Space is an empty line.
@@ -42,7 +42,7 @@ type Section struct {
 type Form struct {
 	Body    Document
 	Missing string // names what this form does not show
-	Rank    int    // added to Section.Rank when choosing which section gets its next shorter form
+	Rank    int    // added to Section.Rank to choose the section that gets its next shorter form
 }
 
 // Optional returns a section that is left out if there is no room for it. The parameter "missing"

@@ -75,7 +75,7 @@ type Column struct {
 type ColumnOf[T any] struct {
 	Column
 	Cell   func(T) string
-	Spread func(T) string // interval, written after the cell's figure and aligned over all rows
+	Spread func(T) string // returns the interval that follows the cell's figure; the intervals of all rows are aligned
 }
 
 // GridOf returns a grid with a row for each element of rows. It leaves out columns whose Cell is

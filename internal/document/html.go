@@ -150,7 +150,7 @@ func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
 	if o.Source != "" {
 		d = slices.Insert(slices.Clone(d), min(1, len(d)), Block(Paragraph{Text: clip(o.Source, maxCell), Quiet: true}))
 	}
-	d = d.marked(d.has).each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // harmless and printable don't shorten texts; the functions that write HTML do
+	d = d.marked(d.has).each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // this replaces dangerous characters; it does not shorten texts, because the functions that write HTML do that
 	r.reserve(d)
 	p.fill(&r, d)
 	if r.err != nil {

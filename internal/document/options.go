@@ -28,8 +28,8 @@ type Hints struct {
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
 	Compare   string // the command that compares the two sides (such as two drivers) of this run
 	Further   string // the command that measures the additional rounds that a comparison or an imprecise figure needs; "" if there is none
-	Full      string // the command that prints the whole report
-	FullFlag  string // the flag with which the command Full prints the whole report
+	Full      string // the command that prints the complete report
+	FullFlag  string // the flag with which the command Full prints the complete report
 	Resume    string // the command that continues this run; "" if the run cannot be continued
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger

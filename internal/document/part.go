@@ -11,7 +11,7 @@ const (
 	// LeastLines is the least height of a screen. On a lower terminal the screen scrolls.
 	LeastLines = 16
 
-	missingLines = 2 // lines of a screen that name what is not shown
+	missingLines = 2 // number of lines of a screen that name what is not shown
 	itemLines    = 2 // greatest number of lines of an item if its list is cut
 	roomy        = 30
 )
@@ -173,8 +173,8 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
 }
 
-// begun returns the first items of a list, as many as fit. The parameter "most" is the number of lines.
-// The last item is limited to the lines that are left, so that its short form is shown if it has one.
+// begun returns the first items of a list that fit into as many lines as the parameter "most" says. The
+// last item is limited to the lines that are left, so that its short form is shown if it has one.
 func (l List) begun(most int, opts Options) List {
 	l = l.cut(most, opts)
 	for i := range l {

@@ -16,7 +16,7 @@ type Picture struct {
 	Kind   Kind
 	Marks  []string        // what the marks in names mean, such as "! marks …"; the note also has these sentences
 	Source string          // the run, its date and its machine, for a picture that is saved as a file
-	Of     stats.TableName // table that the picture shows; Phase is "" for several phases, Workload is "" for the whole run
+	Of     stats.TableName // table that the picture shows; Phase is "" for several phases, Workload is "" for the entire run
 
 	// Confidence is the level of the intervals in the picture, such as 0.95; 0 if it is not known.
 	Confidence float64
@@ -29,13 +29,14 @@ func (p Picture) Chart(width int) chart.Chart {
 	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width}
 }
 
-// File returns what [Picture.Chart] returns, with the legend and the source below, for a file.
+// File returns the picture for a file of its own: what [Picture.Chart] returns, with the legend and the
+// source below.
 func (p Picture) File(width int) chart.Chart {
 	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width, Legend: p.Legend(), Source: p.Source}
 }
 
-// Legend has a sentence for each mark, such as !, that follows drivers' names in the picture. If the picture shows intervals, it also has a
-// sentence about the intervals.
+// Legend has a sentence for each mark, such as !, that follows drivers' names in the picture. If the
+// picture shows intervals, Legend also has a sentence about them.
 func (p Picture) Legend() []string {
 	list := slices.Clone(p.Marks)
 	words := chart.Intervals(p.Plot)
@@ -48,7 +49,7 @@ func (p Picture) Legend() []string {
 	return append(list, Upper(words)+" show confidence intervals.")
 }
 
-// Kind is what a picture shows.
+// Kind says what a picture shows.
 type Kind string
 
 // The kinds of pictures.

@@ -103,7 +103,7 @@ func Each(digits int, v float64) string {
 	return HumanTo(digits, v)
 }
 
-// Thousands formats a whole number with separators of thousands.
+// Thousands formats an integer with separators of thousands.
 func Thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
@@ -268,7 +268,7 @@ var (
 // the same way, so that readers can compare them.
 type pace struct {
 	paceWords
-	times  bool // whether figures are numbers of times, not percentages
+	times  bool // whether a figure is a factor, such as 2.1 times, and not a percentage
 	places int  // decimals
 }
 
@@ -377,7 +377,7 @@ func Nanoseconds(ns int64) string {
 	return words[0] + " " + unit
 }
 
-// Elapsed formats a time in whole seconds, or in whole milliseconds if it is below a second.
+// Elapsed formats a time in seconds, or in milliseconds if it is below a second, without decimals.
 func Elapsed(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()
@@ -430,7 +430,7 @@ var States = map[result.Status]string{
 
 func Size(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
-// Number formats a number. A whole number has separators of thousands and no decimals; other numbers
+// Number formats a number. An integer has separators of thousands and no decimals; other numbers
 // have one decimal.
 func Number(v float64) string {
 	if v == math.Trunc(v) {
@@ -454,7 +454,7 @@ func Megabytes(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// BytesOf is [Bytes] for a number that need not be whole.
+// BytesOf is [Bytes] for a number that need not be an integer.
 func BytesOf(v float64) string {
 	words, unit := Scaled([]float64{v}, benchunit.Binary, "B")
 	return words[0] + " " + unit

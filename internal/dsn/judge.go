@@ -206,7 +206,7 @@ func (q *Questions) judge(v *Verdict, o *Option, plain, alone, another, nonsense
 		v.Is, v.Default = WithoutLimit, timeout(plain.settings(), plain.Waits)
 	}
 	except := o.Setting
-	if except == "immutable" { // an immutable database, when its settings are read back, has mode=ro
+	if except == "immutable" { // settings that are read back from an immutable database have mode=ro
 		except = "mode"
 	}
 	v.Changes = changes(plain, alone, except)

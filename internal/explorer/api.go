@@ -139,7 +139,7 @@ func (q *query) word(name string, words ...string) string {
 	return v
 }
 
-// number returns the value of a request's parameter, which must be a whole number from "least" to
+// number returns the value of a request's parameter, which must be an integer from "least" to
 // "most". The parameter "usual" is the default.
 func (q *query) number(name string, usual, least, most int64) int64 {
 	v := q.text(name)

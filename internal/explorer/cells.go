@@ -18,7 +18,7 @@ import (
 type Cells struct {
 	Run    int64   `json:"run"`
 	Metric metric  `json:"metric"`
-	Answer string  `json:"answer,omitempty" clip:"1000"` // only for the metric memory: which drivers of the run need the least, over all cells
+	Answer string  `json:"answer,omitempty" clip:"1000"` // which drivers of the run need the least memory, over all cells; only for the metric memory
 	Tables []Table `json:"tables"`
 }
 
@@ -36,10 +36,10 @@ type Table struct {
 
 	Operations []string `json:"operations,omitempty" most:"20"` // kinds of operations whose latencies are known, such as "read"
 	Settings   []string `json:"settings,omitempty"`             // settings in force that are the same with all drivers, as name=value
-	Differing  []string `json:"settings_differ,omitempty"`      // other settings in force: which drivers have which value
+	Differing  []string `json:"settings_differ,omitempty"`      // settings in force that differ between drivers, with the drivers that have each value
 }
 
-// Pair is how two drivers of a table differ.
+// Pair says how two drivers of a table differ.
 type Pair struct {
 	First  string        `json:"first"` // the driver that comes first in the table
 	Second string        `json:"second"`

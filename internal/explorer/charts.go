@@ -55,8 +55,8 @@ type Chart struct {
 	Title string        `json:"title"`
 	Note  string        `json:"note,omitempty" clip:"2000"` // how to read the picture
 
-	// The picture shows one phase. If Phase is absent, it shows the whole workload; if Workload is absent,
-	// it shows the whole run.
+	// The picture shows one phase. If Phase is absent, it shows the entire workload; if Workload is absent,
+	// it shows the entire run.
 	Workload string `json:"workload,omitempty"`
 	Variant  string `json:"variant,omitempty"`
 	Phase    string `json:"phase,omitempty"`
@@ -95,7 +95,8 @@ func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
 	}
 }
 
-// album keeps the pictures of the last request, because a page requests its pictures one by one.
+// album keeps the pictures of the last request. A page requests its pictures one by one, so the next
+// request probably needs the same pictures.
 type album struct {
 	mu   sync.Mutex
 	of   *stats.Analysis

@@ -26,7 +26,7 @@ type Comparison struct {
 	Beware            string                   `json:"beware,omitempty"`                     // a sentence that says which other differences between the sides may explain the ratios
 	FirstCaveats      []conditions.Caveat      `json:"first_caveats" clip:"1000" most:"100"` // warnings of the first side's run, the worst first
 	SecondCaveats     []conditions.Caveat      `json:"second_caveats" clip:"1000" most:"100"`
-	FirstBeware       []Beware                 `json:"first_beware" clip:"1000" most:"100"` // FirstCaveats as pages show them
+	FirstBeware       []Beware                 `json:"first_beware" clip:"1000" most:"100"` // FirstCaveats in the form in which pages show them
 	SecondBeware      []Beware                 `json:"second_beware" clip:"1000" most:"100"`
 	Started           []time.Time              `json:"started"` // when the runs of the sides began
 	Words             []string                 `json:"words"`   // the verdict on each cell in words for people, such as "probably slower"

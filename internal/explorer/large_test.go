@@ -100,7 +100,7 @@ func BenchmarkLargeStore(b *testing.B) {
 				size := 0
 				begin := func() {
 					site = New(Options{Store: path, Floor: "native"})
-					if err := site.Open(b.Context()); err != nil { // as the command serve does before it prints its address
+					if err := site.Open(b.Context()); err != nil { // the command serve also opens the store, before it prints its address
 						b.Fatal(err)
 					}
 					handler = site.Handler()

@@ -93,8 +93,8 @@ func likeDefault(number int) *result.Run {
 	return r
 }
 
-// TestTailPage finds the 99th percentile of the reads of a phase: the reader chooses the figure and types
-// "reads". Phases that have no such figure are only counted.
+// TestTailPage uses a page like a reader who looks for the 99th percentile of a phase's reads. It chooses
+// this figure and types "reads". If a phase has no such figure, the page must only count the phase.
 func TestTailPage(t *testing.T) {
 	t.Parallel()
 	server := serveRuns(t, harmedRun(1))
@@ -182,7 +182,7 @@ func TestHarmPage(t *testing.T) {
 	}
 }
 
-// TestSettingsPage opens the settings in force of a table with one click.
+// TestSettingsPage checks that one click opens the list of the settings that were in force in a table.
 func TestSettingsPage(t *testing.T) {
 	t.Parallel()
 	r := aRun(1, 1)
@@ -236,13 +236,13 @@ func TestComparePick(t *testing.T) {
 	}
 }
 
-// TestIntervals checks that the pages of runs and comparisons write intervals as "(a to b)", and say at
-// which levels they judge.
+// TestIntervals checks that the pages of runs and comparisons write intervals as "(a to b)". The pages must
+// also name the levels of confidence and significance that they use.
 func TestIntervals(t *testing.T) {
 	t.Parallel()
 	wide := aRun(1, 1)
 	for i := range wide.Trials {
-		wide.Trials[i].Samples[0].WallNS *= int64(1 + 3*(wide.Trials[i].Round%3)) // wide intervals
+		wide.Trials[i].Samples[0].WallNS *= int64(1 + 3*(wide.Trials[i].Round%3)) // different times in different rounds make the intervals wide
 	}
 	server := serveRuns(t, wide, aRun(2, 1.3))
 	p := read(t, server.URL+"/runs/1?phase=insert&driver=mattn&driver=modernc")

@@ -21,11 +21,11 @@ type shelf struct {
 
 	mu      sync.Mutex
 	st      *store.Store // the open store; nil until its file exists
-	file    os.FileInfo  // file of st
+	file    os.FileInfo  // the file that st has open
 	changes int64        // result of [store.Store.Changes] when entries was read
 	entries []store.Entry
-	judged  []judged                     // analyses with comparisons, the last used first
-	live    map[int64]judged             // analyses of runs that have not ended, without comparisons
+	judged  []judged                     // analyses with comparisons between drivers; the analysis that was used last comes first
+	live    map[int64]judged             // analyses of runs that have not ended, without comparisons between drivers
 	points  map[figureKey][]trends.Trend // points of runs that have ended, which no longer change
 	kept    int                          // total number of trends in points
 }
@@ -154,9 +154,9 @@ func (s *shelf) latest(ctx context.Context) ([]store.Entry, error) {
 	return st.Latest(ctx, maxLatest)
 }
 
-// underWay returns the analysis of a run that has not ended, without comparisons. It returns nil if
-// the run has added no trial for too long. It reads only the trials that were added since its last
-// call for this run.
+// underWay returns the analysis of a run that has not ended, without comparisons between drivers. It
+// returns nil if the run has added no trial for too long. It reads only the trials that were added since
+// its last call for this run.
 func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error)
 	if err != nil {
 		return nil, err
 	}
-	if !extent.Last.IsZero() && time.Since(extent.Last) > 2*mostSilence { // twice, because a single trial may take mostSilence
+	if !extent.Last.IsZero() && time.Since(extent.Last) > 2*mostSilence { // twice: the last trial, which began at Last, may take mostSilence, and then the run counts as killed after at most mostSilence
 		delete(s.live, id)
 		return nil, nil
 	}
@@ -176,7 +176,7 @@ func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error)
 	if known && p.extent == extent {
 		return p.Analysis, nil
 	}
-	if len(s.live) > maxLatest { // drop all analyses, because some of their runs have ended since
+	if len(s.live) > maxLatest { // some of the analyses are of runs that have ended, so drop all analyses
 		clear(s.live)
 		known = false
 	}

@@ -181,9 +181,9 @@ func (s *Server) noToken(r *http.Request) string {
 	return ""
 }
 
-// known reports whether a Host header names this server. If every name were accepted, a foreign
-// site could point its own name to this server and read everything (DNS rebinding). Any IP address is
-// accepted, because a site cannot do this with an address.
+// known reports whether a Host header names this server. If every name were accepted, a foreign site could
+// point its own name to this server and read everything (DNS rebinding). Any IP address is accepted,
+// because a foreign site cannot point an IP address to another server.
 func (s *Server) known(host string) bool {
 	u, err := url.Parse("http://" + host)
 	if err != nil || u.Host != host || u.User != nil { // host contains more than a name and a port

@@ -473,9 +473,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestOwnCost checks that an answer says if sqlite3perf's own overhead could explain the difference
-// between two drivers. A row that is not the fastest must say the same of its lead over the next
-// slower row.
+// TestOwnCost checks that an answer says if sqlite3perf's own overhead could explain the difference between
+// two drivers. The row of a driver must say so about its lead over the next slower driver, even if the
+// driver is not the fastest.
 func TestOwnCost(t *testing.T) {
 	r := aRun(1, 1.5)
 	for i, d := range []string{"mattn", "modernc", "ncruces"} {
@@ -979,7 +979,7 @@ func TestDamagedStore(t *testing.T) {
 	for _, r := range get[*List](t, server, "/api/v1/runs?order=asc").Runs {
 		states += r.State + " "
 	}
-	if states != "damaged complete damaged complete " { // run 2 has no date; samples are looked at only when their run is read
+	if states != "damaged complete damaged complete " { // run 2 comes first, because it has no date; run 1 is complete here, because samples are checked only when their run is read
 		t.Error(states)
 	}
 	for id, says := range map[int]string{1: "-1 ns", 2: "damaged", 3: "there is no status"} {
@@ -1033,8 +1033,8 @@ func TestAnsweredRun(t *testing.T) {
 	}
 }
 
-// TestProfiledRun checks that a run of profiles links to its report. It must never be used like a
-// run with samples.
+// TestProfiledRun checks that a run that has profiles links to its report. Such a run must never be used
+// like a run with samples.
 func TestProfiledRun(t *testing.T) {
 	profiled := aRun(3, 1)
 	profiled.Trials, profiled.Profiles = nil, &result.Profiles{Phase: "insert"}

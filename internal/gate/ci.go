@@ -204,7 +204,7 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 // annotation is a message that a CI service shows with a code change.
 type annotation struct {
 	level string // "error", "warning" or "notice"
-	about string // the cell or the expectation that the annotation is about; "" for the whole gate
+	about string // the cell or the expectation that the annotation is about; "" if it is about the gate itself
 	text  string
 }
 

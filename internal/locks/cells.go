@@ -37,7 +37,7 @@ type LockCell struct {
 	Longest    int64                 `json:"longest_ns,omitempty"`
 	Waits      []LockWait            `json:"waits,omitempty"`    // waits of the clients, apart from waits inside SQLite's calls; absent if the worker does not report waits
 	InVain     float64               `json:"in_vain,omitempty"`  // fraction of the clients' time that failed operations took
-	Fairness   float64               `json:"fairness,omitempty"` // Jain's index of the clients' numbers of operations, median of the trials
+	Fairness   float64               `json:"fairness,omitempty"` // Jain's index of fairness over the clients' numbers of operations: 1 if these are equal; median of the trials
 	WALBytes   int64                 `json:"wal_bytes,omitempty"`
 	Restarts   float64               `json:"wal_restarts,omitempty"` // restarts of the WAL, average of the trials
 	Remedies   []LockRemedy          `json:"remedies,omitempty"`     // changes of settings that end the errors; only those that change the fewest settings, the fastest first

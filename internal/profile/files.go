@@ -127,7 +127,7 @@ func (f *Files) Write(done []*lab.Profiled, answer *Profiled) error {
 		return fmt.Errorf("creating the directory for the profiles: %w", err)
 	}
 	known := readManifest(f.Dir)
-	var failure error // of the first file that could not be written; no file is written after it
+	var failure error // error of the first file that could not be written; no file is written after this error
 	put := func(name string, write func(io.Writer) error) {
 		if failure != nil {
 			return

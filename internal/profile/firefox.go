@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 )
 
-// FirefoxFormat is the name of the format that the Firefox Profiler (https://profiler.firefox.com)
-// opens, its "processed profile".
+// FirefoxFormat is the name of the format that the Firefox Profiler (https://profiler.firefox.com) opens.
+// The Firefox Profiler calls this format "processed profile".
 const FirefoxFormat = "firefox"
 
 // firefoxVersion is the version of the processed profile. The Firefox Profiler upgrades older versions

@@ -280,7 +280,7 @@ func (f *Facts) leaders(among []int) []int {
 }
 
 // unless returns the candidates of the list "among" for which worse() is false. If worse() is true
-// for all of them, it returns the whole list. This happens if each candidate is worse than the
+// for all of them, it returns the complete list. This happens if each candidate is worse than the
 // next, in a circle.
 func unless(among []int, worse func(int) bool) []int {
 	if list := slices.DeleteFunc(slices.Clone(among), worse); len(list) > 0 {

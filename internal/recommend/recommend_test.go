@@ -344,9 +344,9 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// TestReplayIsNotTheDriver checks that a candidate is not rejected because replayed statements
-// violated a constraint, since the replay causes that, but is rejected if statements fail for
-// another reason.
+// TestReplayIsNotTheDriver checks a candidate whose replayed statements fail. If they violated a
+// constraint, the replay is the cause, so the candidate must not be rejected. If they failed for another
+// reason, it must be rejected.
 func TestReplayIsNotTheDriver(t *testing.T) {
 	for want, f := range map[string]fake{
 		"not zombiezen errors": with(other, func(f *fake) { f.failed = 12 }),

@@ -46,7 +46,7 @@ func Of(a *stats.Analysis, footprints map[string]*result.Footprint) *Recommendat
 	return r
 }
 
-// covered reports whether, in at least one of the advices, all recommended candidates meet a need.
+// covered reports whether at least one advice of a list recommends only candidates that meet a need.
 func covered(f *Facts, advices []*Advice, meets func(*Candidate) bool) bool {
 	for _, a := range advices {
 		met := len(a.Names()) > 0
@@ -139,7 +139,7 @@ func (r *Recommendation) among(first Reason) (fastest, next string) {
 	switch {
 	case fastest == "" || next == "":
 	case next == withoutDefect:
-		next = " such driver" // the text "fastest" has already said which drivers
+		next = " such driver" // the text "fastest" already says which drivers
 	default:
 		next = " that can be taken"
 	}

@@ -141,7 +141,7 @@ type NoisePhase struct {
 	Half   float64   `json:"half_of_ratios"`   // in half of the rounds, the times of the two cases differ by at least this share
 	Widest float64   `json:"widest_of_ratios"` // the greatest share by which the two cases differ in a round
 
-	Smallest []SmallestDifference `json:"tells"` // what runs of different lengths can show, in increasing order of rounds
+	Smallest []SmallestDifference `json:"tells"` // the smallest differences that runs of different lengths can show, in increasing order of rounds
 }
 
 // SmallestDifference is the smallest difference between two drivers that a run of some

@@ -6,7 +6,7 @@ import "cmp"
 const (
 	MetricTime      = "time"    // wall time; for a bulk phase, a query or a script
 	MetricTimePerOp = "time/op" // wall time per operation; for a mix or an http phase
-	MetricLatency   = "latency" // the 99th percentile of latencies from the intended start, at a fixed rate of requests
+	MetricLatency   = "latency" // the 99th percentile of latencies, at a fixed rate of requests; a latency counts from the time at which the request was due
 )
 
 // The codes of warnings, in [Warning].Code. Each is described in
@@ -22,7 +22,7 @@ const (
 	WarningIdle        = "idle"        // a setting that was requested changes nothing
 	WarningUnasked     = "unasked"     // a driver is measured without a requested setting that does not apply to it
 	WarningStopped     = "stopped"     // a trial was discarded because sqlite3perf was stopped during it
-	WarningClock       = "clock"       // the worker reported a longer time than passed by the clock of the process that started it
+	WarningClock       = "clock"       // the worker reported a longer time than the process that started it measured
 	WarningApart       = "apart"       // the processes of a mix phase did not begin together
 	WarningCPU         = "cpu"         // more CPU time was used than the cores had
 	WarningRate        = "rate"        // the server cannot keep up with a fixed rate of requests
@@ -46,12 +46,12 @@ const (
 // causes [WarningCalibration]. It is a share of the median calibration of the run.
 const OffSpeed = 0.10
 
-// ApartShare is a limit for the starts of the processes of a mix phase, as a share of the phase's
-// time. If the first and the last start are further apart, the trial has a [WarningApart].
+// ApartShare limits the time between the first and the last start of the processes of a mix phase, as a
+// share of the phase's time. If the starts are further apart, the trial has a [WarningApart].
 const ApartShare = 0.01
 
-// CachedShare is a share of a database. The page cache is told to drop the database. If more than this share
-// of the database stays in the cache, the trial has a [WarningCached].
+// CachedShare limits the share of a database that may stay in the page cache after sqlite3perf asked the
+// system to drop it. If a larger share stays, the trial has a [WarningCached].
 const CachedShare = 0.01
 
 // RobbedShare is a share of a trial's duration. If other processes or machines took more CPU time from a

@@ -15,7 +15,7 @@ type Footprint struct {
 	License   string        `json:"license,omitempty"` // SPDX identifier of the driver's license, or "unknown"
 }
 
-// TargetBuild says whether a driver could be built for a platform without a C compiler.
+// TargetBuild says whether a driver could be built for a platform if there was no C compiler.
 type TargetBuild struct {
 	Target  string `json:"target"` // GOOS/GOARCH
 	OK      bool   `json:"ok"`

@@ -88,9 +88,9 @@ func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	return float64(n), known
 }
 
-// AddCosts adds the costs in the parameter "other", which are from another process of the same phase, to the
-// costs in "sum". For a metric without Adds, it keeps the value in "sum". For a metric with Never0, the result
-// is 0 if one of the two processes did not count the metric.
+// AddCosts adds the costs in the parameter "other", which are from another process of the same phase, to
+// the costs in "sum". If a metric's field Adds is false, the value in "sum" stays. If its field Never0 is
+// true, and one of the two processes did not count the metric, the result is 0.
 func AddCosts(sum, other *protocol.Costs) {
 	for _, m := range Metrics {
 		to, more := m.Of(sum), *m.Of(other)

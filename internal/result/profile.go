@@ -47,8 +47,8 @@ type Stack struct {
 	Value     int64 `json:"value"` // sum over the samples: nanoseconds or bytes
 }
 
-// The limits of a profile. sqlite3perf shortens its own profiles to these limits. It refuses larger
-// profiles, which others must have written, because they could fill the memory.
+// The limits of a profile. sqlite3perf shortens its own profiles to these limits. If a profile is larger,
+// somebody else must have written it. sqlite3perf refuses it, because it could fill the memory.
 const (
 	MaxStackDepth   = 128     // functions in a stack
 	MaxStackFrames  = 200_000 // functions in all stacks of CPU time together, and in all stacks of allocations together

@@ -73,7 +73,7 @@ type Sample struct {
 	Checksum string                `json:"checksum,omitempty"` // SHA-256 of every value that the phase read in an extra, untimed execution
 	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // errors of the operations that failed
 	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that the workload declares to be results of operations; these operations succeeded
-	Retries  int64                 `json:"retries,omitempty"`  // attempts after the first, of all operations
+	Retries  int64                 `json:"retries,omitempty"`  // number of attempts after the first one, summed over all operations
 	Latency  []latency.Summary     `json:"latency,omitempty"`  // latencies of each kind of operation
 	Load     *Load                 `json:"load,omitempty"`     // load of an http phase; nil for other phases
 
@@ -257,8 +257,8 @@ type Trial struct {
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
 
-	// CPU has the CPU time that the trial used, and the CPU time that others took from it. It is nil if the trial had no process, and
-	// in older runs.
+	// CPU has the CPU time that the trial used, and the CPU time that others took from it. It is nil if the
+	// trial had no process, and in older runs.
 	CPU *CPU `json:"cpu,omitempty"`
 
 	// Robbed says that other processes or machines took too much CPU time from the trial: more than
@@ -320,7 +320,7 @@ func (c *CPU) LostNS() int64 {
 type Warning struct {
 	Code    string `json:"code"` // kind of warning, such as [WarningLoad]
 	Message string `json:"message"`
-	Case    int    `json:"case,omitempty"`  // ID of the case; 0 for the whole run
+	Case    int    `json:"case,omitempty"`  // ID of the case; 0 if the warning is about the run, not about one case
 	Phase   string `json:"phase,omitempty"` // name of the phase; "" for all phases
 	Round   int    `json:"round,omitempty"` // number of the round; 0 for all rounds
 
@@ -334,8 +334,8 @@ type Warning struct {
 	Share float64 `json:"share,omitempty"`
 }
 
-// AddedTime is an estimate of the time that sqlite3perf's own code and the driver's adapter add
-// to a timed phase of a case. It has nanoseconds for each operation and for each row.
+// AddedTime estimates the time that sqlite3perf's own code and the driver's adapter add to a timed phase of
+// a case. The estimates are in nanoseconds, for each operation and for each row.
 type AddedTime struct {
 	Phase     string            `json:"phase"`
 	Operation estimate.Estimate `json:"operation_ns"`

@@ -150,9 +150,9 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Asked has the settings and parameters that the user gave for all workloads of a run. They replace
-// those of the workloads. If a setting or parameter has several values, they are in the order in
-// which the user gave them.
+// Asked has the settings and parameters that the user gave for all workloads of a run. They replace the
+// workloads' own settings and parameters. If a setting or parameter has several values, they are in the
+// order in which the user gave them.
 type Asked struct {
 	Settings   map[string][]string `json:"settings,omitempty"`
 	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
@@ -175,7 +175,7 @@ type Schedule struct {
 // Study is the published study that a run repeats.
 type Study struct {
 	Name        string `json:"name"`
-	AsPublished bool   `json:"as_published,omitempty"` // repeated with the study's known faults
+	AsPublished bool   `json:"as_published,omitempty"` // the run repeats the study with its known faults
 	Looks       bool   `json:"looks,omitempty"`        // the study's claims were judged repeatedly during the run; a case was no longer measured when the verdicts on its claims were clear
 }
 

@@ -35,8 +35,8 @@ type Answer struct {
 // and no samples.
 var UnsampledQuestions = []string{QuestionCluster, QuestionCrash, QuestionDiff}
 
-// Unsampled says what a run has instead of samples, such as "profiles". It returns "" if the run
-// has samples, or was to have them.
+// Unsampled says what a run has instead of samples, such as "profiles". It returns "" if the run has
+// samples, or was meant to have samples.
 func (r *Run) Unsampled() string {
 	switch {
 	case r.Profiles != nil:

@@ -13,7 +13,7 @@ import (
 // allocations.
 type Part struct {
 	Group    Group          `json:"group"`
-	Function string         `json:"function,omitempty"` // "" for the whole group
+	Function string         `json:"function,omitempty"` // "" for the entire group
 	Samples  int64          `json:"samples"`
 	Share    float64        `json:"share"` // share of all CPU time, or of all allocated bytes, 0 to 1
 	Interval stats.Interval `json:"interval"`

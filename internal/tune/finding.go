@@ -72,7 +72,7 @@ type Finding struct {
 	Confirmed *stats.Analysis `json:"-"`
 	Tests     int             `json:"tests,omitempty"`     // number of tests for which the intervals are corrected: one for each step, in each of at most two confirmations
 	Rounds    int             `json:"-"`                   // number of rounds of the confirming run
-	Took      time.Duration   `json:"took_ns"`             // time of the whole search
+	Took      time.Duration   `json:"took_ns"`             // time of the entire search
 	Grid      int             `json:"grid"`                // number of combinations of all values that are allowed and in which every setting has an effect
 	Early     bool            `json:"early,omitempty"`     // the time was over before the search was complete
 	Enough    time.Duration   `json:"enough_ns,omitempty"` // time that a search would need to try one value and confirm it; 0 if there was enough time

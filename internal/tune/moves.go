@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// change is a candidate that differs from another one in a value.
+// change is a candidate that differs from another candidate in one value.
 type change struct {
 	value string // as name=value
 	to    driver.Settings

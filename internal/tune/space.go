@@ -122,9 +122,9 @@ func (at *Situation) values(name string) (values []string, why string) {
 	return usual[name], ""
 }
 
-// cacheSizes returns the sizes of the page cache to try. They are greater than today's size, and end
-// with the first size that holds the whole database. The smallest of them is always tried, because
-// sorting also uses the cache.
+// cacheSizes returns the sizes of the page cache to try. They are greater than today's size, and end with
+// the first size that holds the entire database. The smallest of them is tried even if today's cache already
+// holds the database, because sorting also uses the cache.
 func (at *Situation) cacheSizes() (values []string, why string) {
 	today := cacheBytes(at.InForce)
 	for _, kib := range []int64{16 << 10, 64 << 10, 256 << 10, 1 << 20} {

@@ -25,7 +25,7 @@ import (
 
 // Search looks for settings that are worth setting.
 type Search struct {
-	Time   time.Duration // time limit of the whole search, without building workers
+	Time   time.Duration // time limit of the entire search, without building workers
 	Margin float64       // least gain that makes a setting worth setting, as a fraction of the time, such as 0.02
 	Phase  string        // name of the only phase whose time counts; "" if all phases count
 

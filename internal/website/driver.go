@@ -48,7 +48,7 @@ type olderKey struct {
 
 // Limits of a driver's page, so that it stays small however many runs there are.
 const (
-	mostSeries = 60  // series: one for each cell
+	mostSeries = 60  // number of series on the page; each cell has one series
 	mostRuns   = 200 // number of newest runs whose times are shown
 	mostPoints = 60  // number of newest points in a picture
 
@@ -135,7 +135,7 @@ func (h *history) page() string { return "drivers/" + fileName(h.name) + ".html"
 
 func (h *history) badge() string { return "badges/" + fileName(h.name) + ".svg" }
 
-// fileName makes the name of a file from a driver's name. Different drivers have different names.
+// fileName makes the name of a file from a driver's name. Different drivers get different file names.
 func fileName(driver string) string {
 	name := document.Slug(driver)
 	if name != driver {
@@ -355,8 +355,8 @@ func (h *history) picture(i int, t *trends.Trend) document.PictureBlock {
 	}}
 }
 
-// pointNames returns a function that names the points of a picture, from 1: by their releases if these
-// are all different, otherwise by their runs.
+// pointNames returns a function that names the points of a picture, whose numbers begin with 1. It names
+// them by their releases if these are all different, and otherwise by their runs.
 func pointNames(points []trends.Point) func(float64) string {
 	names := document.Map(points, func(p trends.Point) string { return version(p.Library) })
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) {

@@ -159,7 +159,7 @@ func (f *files) put(name string, data []byte) error {
 	return f.write(name, data)
 }
 
-// write replaces a file as a whole.
+// write replaces a file in one step: it writes a temporary file, and renames it.
 func (f *files) write(name string, data []byte) error {
 	if err := f.replace(name, data); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(f.root.Name(), name), directory.Reason(err))

@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expectations at the top of testdata/bad/*.yaml")
 
 // TestBad checks the problems that are reported for each kind of mistake. Every file begins with
-// the problems that must be found in it, and says whether the JSON Schema finds one too.
+// the problems that must be found in it, and says whether the JSON Schema finds a problem too.
 func TestBad(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) < 90 {

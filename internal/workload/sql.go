@@ -110,8 +110,8 @@ func firstWord(sql string) string {
 	return ""
 }
 
-// Affinity returns the affinity of a column whose declared type, in upper case, is given. See
-// https://www.sqlite.org/datatype3.html.
+// Affinity returns the affinity of a column. The parameter "declared" is the column's declared type,
+// in upper case. See https://www.sqlite.org/datatype3.html.
 func Affinity(declared string) string {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(declared, w) })

@@ -330,7 +330,7 @@ func TestBesideWriter(t *testing.T) {
 			t.Parallel()
 			path := made(t, "delete")
 			end := beside(t, path, test.script+"; write") // the application fails if the database is locked
-			said := false                                 // whether the writer wrote during a copy; without a free CPU it may not
+			said := false                                 // whether the writer wrote during a copy; if no CPU is free, it may not write then
 			for i := 0; i < 2 || !said && i < 1000; i++ {
 				dir := t.TempDir()
 				s, err := take(t.Context(), path, dir, pause/4)

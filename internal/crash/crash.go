@@ -168,8 +168,8 @@ func documentedFor(s driver.Settings, f Fault) Grade {
 }
 
 // documented returns the worst grade that is possible for the cell according to SQLite's
-// documentation. A transaction over several files is atomic only with a rollback journal in a file:
-// neither with WAL nor with a journal in memory (https://www.sqlite.org/lang_attach.html).
+// documentation. A transaction over several files is atomic only with a rollback journal in a file. It is
+// not atomic with WAL, or with a journal in memory (https://www.sqlite.org/lang_attach.html).
 func (c *Cell) documented(f Fault) Grade {
 	mode := c.InForce["journal_mode"]
 	if c.Attached && (f == Kill || f == Ordered || f == Posix) && (mode == "wal" || mode == "memory" || mode == "off") {

@@ -44,7 +44,7 @@ type Explorer struct {
 	Cells        []Planned
 	Plan         *plan.Plan
 	Workload     string
-	Judges       []Worker // the drivers that judge states; the first also computes what databases must contain; for the fault Shared, a process of each judge writes to the database of the cell at the same time as the cell
+	Judges       []Worker // the drivers that judge states; the first also computes what databases must contain; with the fault Shared, a process of each judge also writes to a cell's database while the cell's driver writes to it
 	Faults       []Fault
 	Transactions int
 	Attach       []string // tables that are in an attached database
@@ -139,8 +139,8 @@ var quiet = []string{"pool_size", "busy_timeout", "foreign_keys"}
 
 func (p *Planned) name() string { return p.Ref.Name + ", " + settingsWords(p.Settings, p.Own, quiet) }
 
-// directory creates a new directory within another one, for the files of one recorded program or for copies of
-// a database as crashes would leave it.
+// directory creates a new directory in the directory "parent". The new directory is for the files of one
+// recorded program, or for copies of a database as crashes would leave it.
 func (x *Explorer) directory(parent string) (string, error) {
 	x.mu.Lock()
 	x.serial++
@@ -357,7 +357,7 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 			err = x.live(ctx, r, nil, x.Seed, o)
 		default:
 			o = &Outcome{}
-			if r.rec != nil { // without a recording, f is Kill
+			if r.rec != nil { // if nothing was recorded, f is Kill, and only the real kills below are judged
 				o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: r.plan.states(x.States)})
 			}
 			if f == Kill && err == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// merge merges a store into another one. Both are given as paths.
+// merge merges the store at the path "from" into the store at the path "to".
 func merge(t *testing.T, from, to string) []store.Merged {
 	t.Helper()
 	f, err := store.OpenForeign(t.Context(), from, "theirs.db")

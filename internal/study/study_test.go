@@ -434,7 +434,7 @@ func TestCountsOfLockErrors(t *testing.T) {
 		if got := verdicts(run); got != test.without {
 			t.Errorf("%s, without an error: %q", test.scale, got)
 		}
-		for i := range run.Trials { // one error in all trials together
+		for i := range run.Trials { // in each of these cases, one trial has one error
 			c := run.Cases[run.Trials[i].Case-1]
 			if (c.Workload == "writers-parallel" || c.Workload == "writers-parallel-mutex") && c.Parameters["writers"] == 256 && run.Trials[i].Round == 3 {
 				run.Trials[i].Samples[0].Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 1, WaitNS: 5e9}}

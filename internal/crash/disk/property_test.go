@@ -115,8 +115,8 @@ func namesIn(list []string) string {
 	return strings.Join(slices.Sorted(slices.Values(list)), " ")
 }
 
-// wasThere reports whether a unit of a file ever had the content u: after some write, or cut off by
-// a truncation.
+// wasThere reports whether a unit of a file ever had the content u. A write may have left this content,
+// or a truncation, which keeps only the beginning of a content. Zeros follow that beginning.
 func (m *maker) wasThere(file int, at int64, u []byte) bool {
 	if bytes.Equal(u, make([]byte, len(u))) {
 		return true

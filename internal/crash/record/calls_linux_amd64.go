@@ -305,7 +305,7 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 	return untouched, failure("call %d of %s is not known", n.number, r.names[number])
 }
 
-// callNames are the names by which a recording calls system calls.
+// callNames maps the numbers of system calls to their names in a recording.
 var callNames = map[int32]string{
 	unix.SYS_WRITE: "write", unix.SYS_PWRITE64: "pwrite64", unix.SYS_WRITEV: "writev", unix.SYS_PWRITEV: "pwritev", unix.SYS_PWRITEV2: "pwritev",
 	unix.SYS_FSYNC: "fsync", unix.SYS_FDATASYNC: "fdatasync",

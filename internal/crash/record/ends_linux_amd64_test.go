@@ -125,7 +125,7 @@ func TestClosedBeforeStart(t *testing.T) {
 		}
 		if first == "Run" {
 			go run()
-			r.Close() // possibly before Run waits
+			r.Close() // Close may be called before Run waits
 		} else {
 			r.Close()
 			run()
@@ -144,7 +144,8 @@ func TestNoDirectory(t *testing.T) {
 	}
 }
 
-// TestStageWithoutRecorder checks that a stage ends if nobody waits for it.
+// TestStageWithoutRecorder checks that a stage (the process that later becomes the recorded program)
+// ends if no recorder waits for it.
 func TestStageWithoutRecorder(t *testing.T) {
 	executable, err := os.Executable()
 	if err != nil {

@@ -171,7 +171,7 @@ func (r *Recorder) Run() (*Recording, error) {
 			}
 			return &r.out, nil
 		}
-		var n notification // the kernel requires zeros
+		var n notification // the kernel requires that all fields are 0
 		switch errno := ioctl(r.notifications, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
 		case 0:
 		case unix.ENOENT: // the thread was killed in the meantime

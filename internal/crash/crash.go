@@ -118,7 +118,7 @@ type Outcome struct {
 	Failing  []Failure `json:"failing,omitempty"` // some of the states that are lost or broken, the worst first
 	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault, not counting the recording; with kill, how many times the process was really killed
 	Refused  int       `json:"refused,omitempty"` // number of failed attempts to run a transaction
-	Others   int64     `json:"others,omitempty"`  // rows that another process inserted at the same time
+	Others   int64     `json:"others,omitempty"`  // number of rows that another process inserted at the same time
 	Trouble  string    `json:"trouble,omitempty"` // what went wrong besides lost or damaged data, such as a transaction that was left open; "": nothing
 }
 

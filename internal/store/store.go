@@ -155,7 +155,7 @@ func create(path string) (undo func(), err error) {
 	return undo, f.Close()
 }
 
-// check returns an error if a file's header is not that of a store. It does not use SQLite,
+// check returns an error if a file's header is not the header of a store. It does not use SQLite,
 // which could change the file or create files next to it. See
 // https://www.sqlite.org/fileformat2.html.
 func check(path string, info fs.FileInfo, version int) error {

@@ -80,9 +80,9 @@ func plans(round int) bool {
 // claims that will probably be decided in that time. The cheapest claims come first, and at least one
 // claim is included.
 //
-// A claim that would be decided if the run ended now still counts as open. If its measurement stopped
-// for that reason, that check would be another look (evaluation of the claims), which needs its own
-// part of the significance level.
+// A claim that would be decided if the run ended now still counts as open. If the measurement of such a
+// claim stopped now, this decision would be another look (evaluation of the claims), which needs its
+// own part of the significance level.
 func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	look, now := s.rulings(stats.Analyze(of, ""))
 	var open []need

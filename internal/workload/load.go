@@ -67,8 +67,8 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 	return Parse(file, data, sub, options...)
 }
 
-// readFile reads a workload's file, which may be a shell's pipe. It refuses devices, which may
-// be endless, and named pipes, because reading one waits until a process writes to it.
+// readFile reads a workload's file, which may be a shell's pipe. It refuses devices, which may be
+// endless. It also refuses named pipes, because reading a named pipe waits until a process writes to it.
 func readFile(path string) ([]byte, error) {
 	// This check does not refuse a shell's pipe, such as /dev/fd/63. Such a path is a link to a name that
 	// does not exist, so EvalSymlinks fails for it.

@@ -151,7 +151,7 @@ func TestReplayNumbers(t *testing.T) {
 }
 
 // TestReplayTimes expects recorded times to be marked as times, in a recording with values and in
-// one without.
+// a recording without values.
 func TestReplayTimes(t *testing.T) {
 	insert := `{"sql":1,"text":"INSERT INTO t VALUES (?)"}` + "\n"
 	event := `{"at":%d,"took":1,"conn":1,"sql":1,"args":[%s],"affected":1}` + "\n"
@@ -237,7 +237,7 @@ func TestReplayAffected(t *testing.T) {
 }
 
 // TestReplayNames expects an operation for each of the most frequent kinds of statements, and one
-// for all others together.
+// operation for all other kinds together.
 func TestReplayNames(t *testing.T) {
 	var texts []string
 	for i := range 40 {

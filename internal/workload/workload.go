@@ -76,7 +76,7 @@ type Workload struct {
 // parameters.
 type Values struct {
 	Name   string
-	Values []int64 // if it is empty, the parameter has a value only if the user gives one
+	Values []int64 // if it is empty, the parameter has a value only if the user gives a value
 }
 
 // EventsParameter is the name of the parameter that limits how many events of its recordings a workload

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
 
-// TestKilled kills a program and its child process while both write. The recording must have what
-// they did. Afterwards, neither a process nor the socket's directory may be left.
+// TestKilled kills a program and its child process while both write. The recording must have all
+// their operations. Afterwards, no process may be left, and the socket's directory must be gone.
 func TestKilled(t *testing.T) {
 	s := start(t, "endless", nil)
 	pid, err := strconv.Atoi(s.line())

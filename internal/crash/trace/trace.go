@@ -46,7 +46,7 @@ type Op struct {
 }
 
 // Trace has all operations on the files of a directory, in their order. The directory was empty
-// before the first one.
+// before the first operation.
 type Trace struct{ Ops []Op }
 
 // Cost counts what transactions did to the files. Only operations between the acknowledgments of

@@ -24,9 +24,9 @@ type Comparison struct {
 	Bytes   int64 // size of the imitation
 	Queries []Compared
 
-	// Sizes lists the tables and indexes whose sizes differ most. If the size of the whole
-	// imitation is about that of the database, Sizes lists only tables and indexes whose sizes
-	// differ by more than a factor of 2. Sizes is nil if the imitation has only a part of the rows.
+	// Sizes lists the tables and indexes whose sizes differ most. If the size of the imitation is
+	// about the size of the database, Sizes lists only tables and indexes whose sizes differ by
+	// more than a factor of 2. Sizes is nil if the imitation has only a part of the rows.
 	Sizes []Size
 }
 

@@ -224,8 +224,8 @@ func TestAtRest(t *testing.T) {
 	}
 }
 
-// TestLog checks that a copy has the committed transactions in the write-ahead log and no others, both
-// of a database that an application has open and of one whose application was killed.
+// TestLog checks that a copy has only the committed transactions of the write-ahead log. It copies a
+// database that an application has open, and a database whose application was killed.
 func TestLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	db := open(t, path, "PRAGMA journal_mode = wal", "PRAGMA wal_autocheckpoint = 0", "CREATE TABLE t(a)", "INSERT INTO t VALUES (1)",
@@ -315,7 +315,7 @@ func TestUntouched(t *testing.T) {
 }
 
 // TestBesideWriter checks that an application that writes all the time does not have to wait. Each
-// copy must have only complete transactions. If that cannot be known, take must return an error.
+// copy must have only complete transactions. If take cannot be sure of that, it must return an error.
 func TestBesideWriter(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

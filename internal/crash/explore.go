@@ -51,7 +51,7 @@ type Explorer struct {
 	States       int      // number of states of the disk to judge for each fault
 	Seed         uint64
 	Limit        time.Duration // time limit of each job
-	Budget       time.Duration // how long the fault Shared is repeated for each cell; 0: once with each judge
+	Budget       time.Duration // how long the fault Shared is repeated for each cell; if it is 0, the fault is tried once with each judge
 	Dir          string        // directory for databases
 	Memory       string        // directory in memory for the states to judge; "" to use Dir instead
 	Keep         string        // directory for the files of failing states; "" if they are not kept

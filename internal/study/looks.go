@@ -125,7 +125,7 @@ func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 
 // rulings evaluates the claims at each look (evaluation during the run) that the run has had (after
 // [Look] and secondLook rounds), and then with all samples, as at the run's end. The result "look" has
-// the rulings of the last look; it is nil if there was none. The result "now" has the rulings with all
+// the rulings of the last look; it is nil if there was no look. The result "now" has the rulings with all
 // samples.
 func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 	for _, round := range []int{Look, secondLook} {

@@ -67,7 +67,7 @@ type leg struct {
 	// parameter is empty, these drivers are not measured in this leg (part of the study's plan).
 	fewer map[string][]int64
 
-	bench string // table to verify in a separate process, as the command `sqlite3perf bench` does; "" for none
+	bench string // table to verify in a separate process, as the command `sqlite3perf bench` does; "" if no table is verified
 }
 
 type form int

@@ -76,8 +76,8 @@ func evaluate(t *testing.T, run *result.Run) *report.Study {
 	return r
 }
 
-// scaleOf has, for each study, a scale that is small but at which different sizes remain
-// different.
+// scaleOf has, for each study, a small scale. At this scale, sizes that differ in the study still
+// differ.
 var scaleOf = map[string]string{"cgo-or-not": "0.001", "driver-comparison": "0.001", "http-server": "0.01", "sqlite3perf": "0.001", "writers": "0.01"}
 
 // TestPublishedFiguresAreMeasured checks that every published figure is in a table of its study,

@@ -102,7 +102,7 @@ func validate(t *testing.T, data []byte) error {
 		return err
 	}
 	var decoded any
-	if err := n.Decode(&decoded); err != nil { // for example a duplicate key, or an alias that refers to itself
+	if err := n.Decode(&decoded); err != nil { // Decode fails, for example, for a duplicate key, or for an alias that refers to itself
 		return err
 	}
 	return compiled.Validate(plain(&n))

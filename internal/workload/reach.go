@@ -100,8 +100,8 @@ func statementOutside(s []sqltext.Token) string {
 	return ""
 }
 
-// FeaturesOf returns the keys of the features of SQLite that a script needs and some libraries lack, each
-// once. It finds them by the modules of the virtual tables that the script creates.
+// FeaturesOf returns the keys of the features of SQLite that a script needs and some libraries lack. Each key
+// occurs once. FeaturesOf finds the features by the modules of the virtual tables that the script creates.
 func FeaturesOf(sql string) []string {
 	var keys []string
 	var last sqltext.Token

@@ -50,7 +50,7 @@ type Workload struct {
 	Factor     []string // the parameters that a numeric scale multiplies
 	Phases     []PhaseInfo
 	Changes    driver.Settings // settings that the schema declares to change
-	Needs      []string        // keys of the features of SQLite that the workload declares, or that its SQL or database needs; each once
+	Needs      []string        // keys of the features of SQLite that the workload declares, or that its SQL or database needs; each key occurs once
 	Warnings   []Problem       // problems that do not prevent a run, such as PRAGMAs that a run will probably refuse
 
 	file   string

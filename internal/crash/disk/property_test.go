@@ -115,8 +115,8 @@ func namesIn(list []string) string {
 	return strings.Join(slices.Sorted(slices.Values(list)), " ")
 }
 
-// wasThere reports whether a unit of a file ever had the content u. A write may have left this content,
-// or a truncation, which keeps only the beginning of a content. Zeros follow that beginning.
+// wasThere reports whether a unit of a file ever had the content u. A write may have left u. Or u may be
+// the beginning of a former content, which a truncation has cut, followed by zeros.
 func (m *maker) wasThere(file int, at int64, u []byte) bool {
 	if bytes.Equal(u, make([]byte, len(u))) {
 		return true

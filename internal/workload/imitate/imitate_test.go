@@ -473,7 +473,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestTexts checks what becomes of texts in the schema. Texts that SQLite's date functions
+// TestTexts checks which texts in the schema are replaced. Texts that SQLite's date functions
 // accept are kept. Any other value has the same replacement in the schema and in the rows, even
 // if it is also a name in the schema or a word of SQL.
 func TestTexts(t *testing.T) {

@@ -492,7 +492,7 @@ func TestStrangersQuery(t *testing.T) {
 	s := taken(t, path)
 	other := filepath.Join(t.TempDir(), "other.db")
 	for _, sql := range []string{"ATTACH '" + path + "' AS y", "VACUUM INTO '" + other + "'"} {
-		query := "SELECT 1 AS x) LIMIT 1; " + sql + "; SELECT * FROM (SELECT 2 AS x" // the query ends a SELECT of ours, and begins another
+		query := "SELECT 1 AS x) LIMIT 1; " + sql + "; SELECT * FROM (SELECT 2 AS x" // the query ends the SELECT that Rows writes around it, and begins another SELECT
 		if _, err := s.Rows(t.Context(), query, []driver.ColumnType{anInt}); err == nil {
 			t.Errorf("%s: it is run", sql)
 		}

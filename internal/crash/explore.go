@@ -93,7 +93,7 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 		}
 		x.Note("proofs")
 		keep, attach := x.Keep, x.Attach
-		x.Keep, x.Attach = "", nil // the databases of proofs, which must be found broken, are not written to the user's directory
+		x.Keep, x.Attach = "", nil // databases of proofs are not kept for the user, because some of them must be broken; proofs attach no database
 		if x.proofs, err = x.prove(ctx); err != nil {
 			x.proofs = nil
 			return out, err

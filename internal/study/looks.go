@@ -164,7 +164,7 @@ func (s *Study) judge(a *stats.Analysis) []report.Claim {
 }
 
 // looked returns a note that says when the claims of a run were evaluated. It returns nil if
-// that was only at the run's end.
+// they were evaluated only at the run's end.
 func looked(run *result.Run) []string {
 	if !run.Study.Looks {
 		return nil

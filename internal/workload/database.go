@@ -245,7 +245,7 @@ func encoded(v *columnInfo, t driver.Type) json.RawMessage {
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {
-		return json.RawMessage("null") // a number that is not finite, which has been reported
+		return json.RawMessage("null") // the value is a number that is not finite, and this problem has been reported
 	}
 	return raw
 }

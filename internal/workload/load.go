@@ -111,7 +111,7 @@ type script struct {
 	problem  string
 	outside  bool            // the SQL reaches files other than the database, which is refused unless the user allows it
 	pragmas  []pragmaSetting // settings that its PRAGMAs change
-	features []string        // the keys of the features of SQLite that it needs
+	features []string        // the keys of the features of SQLite that the SQL needs
 }
 
 // sql reads SQL, or the name of a file that contains SQL. It reports problems, and returns false if the

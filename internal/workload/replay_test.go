@@ -223,7 +223,7 @@ func TestReplayAffected(t *testing.T) {
 		text += fmt.Sprintf(`{"sql":%d,"text":%q}`+"\n"+`{"at":%d,"took":1,"conn":1,"sql":%d,"affected":%d}`+"\n", i+1, sql, 10*i, i+1, i)
 	}
 	text += `{"at":99,"took":1,"conn":1,"sql":2,"error":{"code":5}}` + "\n"
-	text += `{"at":10,"conn":1,"id":57}` + "\n" + `{"at":50,"conn":1,"id":57}` + "\n" // after any statement but an INSERT the ID has no meaning
+	text += `{"at":10,"conn":1,"id":57}` + "\n" + `{"at":50,"conn":1,"id":57}` + "\n" // only the ID after an INSERT has a meaning
 	r, _ := replayPlan(t, "{name: r, replay: app.jsonl}", "app.jsonl", text)
 	if got := fmt.Sprint(r.Events.Inserted); got != "[{1 57}]" {
 		t.Errorf("inserted %s", got)

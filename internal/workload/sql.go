@@ -86,8 +86,8 @@ func Reads(sql string) bool {
 	return first.Text != ""
 }
 
-// OnlyReads reports whether no timed phase of a plan writes, judging by its SQL. It returns false
-// if a timed phase is not a query, a mix or a replay.
+// OnlyReads reports whether all timed phases of a plan only read, judging by their SQL. It returns
+// false if a timed phase is not a query, a mix or a replay.
 func OnlyReads(p *plan.Plan) bool {
 	return !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
 		switch {

@@ -92,7 +92,7 @@ func (m *maker) changed(file int) {
 	}
 }
 
-// padded returns the first bytes of b, with zeros where b has no more.
+// padded returns the first bytes of b. If b is shorter than the parameter "size", zeros follow.
 func padded(b []byte, size int64) []byte {
 	out := make([]byte, size)
 	copy(out, b)

@@ -73,7 +73,7 @@ type FileCost struct {
 // Kinds lists what [FileKind] returns.
 var Kinds = []string{"database", "journal", "wal", "shm", "other"}
 
-// FileKind returns the kind of a file of SQLite. It depends on the end of the file's name.
+// FileKind returns the kind of a file of SQLite. The kind depends on the end of the file's name.
 func FileKind(name string) string {
 	switch {
 	case strings.HasSuffix(name, "-wal"):

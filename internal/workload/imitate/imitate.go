@@ -163,7 +163,7 @@ func (w *Workload) write(ctx context.Context) error {
 		return err
 	}
 	defer empty.Close()
-	before, after := b.script(ctx, empty) // also decides which triggers the workload has
+	before, after := b.script(ctx, empty) // b.script also decides which triggers the workload has
 	more := b.additions(tables)
 	w.Queries = b.queries(tables, func(q *Query) error {
 		_, _, err := q.run(ctx, w.source.DB(), q.original, nil)

@@ -96,7 +96,7 @@ type Cell struct {
 	Cost     trace.Cost         `json:"cost"`
 	CommitNS int64              `json:"commit_ns,omitempty"` // median time per transaction, on the real disk and without a recording; 0 if not measured
 	Results  map[Fault]*Outcome `json:"results,omitempty"`
-	Differs  int                `json:"differs,omitempty"` // number of the first transaction after which the database differs from the first judge's database, although there was no fault; 0: none
+	Differs  int                `json:"differs,omitempty"` // number of the first transaction after which the database differs from the first judge's database, although there was no fault; 0 if the databases never differ
 	Reason   string             `json:"reason,omitempty"`  // why there are no results; "" if there are results
 	Recorded Recorded           `json:"recorded"`
 }
@@ -104,7 +104,7 @@ type Cell struct {
 // Recorded says what the recording of a cell's transactions cost.
 type Recorded struct {
 	Operations int     `json:"operations"`
-	Slower     float64 `json:"slower,omitempty"` // time per transaction with recording, divided by the time without recording; 0: not known
+	Slower     float64 `json:"slower,omitempty"` // time per transaction with recording, divided by the time without recording; 0 if not known
 	JudgedNS   int64   `json:"judged_ns"`        // time that the judging of all states took
 	Judgments  int     `json:"judgments"`
 }
@@ -118,8 +118,8 @@ type Outcome struct {
 	Failing  []Failure `json:"failing,omitempty"` // some of the states that are lost or broken, the worst first
 	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault, not counting the recording; with kill, how many times the process was really killed
 	Refused  int       `json:"refused,omitempty"` // number of failed attempts to run a transaction
-	Others   int64     `json:"others,omitempty"`  // rows that another process inserted at the same time
-	Trouble  string    `json:"trouble,omitempty"` // what went wrong besides lost or damaged data, such as a transaction that was left open; "": nothing
+	Others   int64     `json:"others,omitempty"`  // number of rows that another process inserted at the same time
+	Trouble  string    `json:"trouble,omitempty"` // what went wrong besides lost or damaged data, such as a transaction that was left open; "" if nothing went wrong
 }
 
 // Grade returns the worst grade of all states.
@@ -168,8 +168,8 @@ func documentedFor(s driver.Settings, f Fault) Grade {
 }
 
 // documented returns the worst grade that is possible for the cell according to SQLite's
-// documentation. A transaction over several files is atomic only with a rollback journal in a file:
-// neither with WAL nor with a journal in memory (https://www.sqlite.org/lang_attach.html).
+// documentation. A transaction over several files is atomic only with a rollback journal in a file. It is
+// not atomic with WAL, or with a journal in memory (https://www.sqlite.org/lang_attach.html).
 func (c *Cell) documented(f Fault) Grade {
 	mode := c.InForce["journal_mode"]
 	if c.Attached && (f == Kill || f == Ordered || f == Posix) && (mode == "wal" || mode == "memory" || mode == "off") {

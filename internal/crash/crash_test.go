@@ -223,7 +223,7 @@ func TestAnswer(t *testing.T) {
 		t.Error(got)
 	}
 	c = some()
-	for _, i := range []int{3, 7} { // as if, by chance, nothing was found with journal_mode=delete and synchronous=off
+	for _, i := range []int{3, 7} { // as if, by chance, no state showed a loss with journal_mode=delete and synchronous=off
 		for _, o := range c.Cells[i].Results {
 			*o = Outcome{States: 1}
 		}
@@ -233,7 +233,7 @@ func TestAnswer(t *testing.T) {
 		!strings.Contains(got, "damaged, with wal full.") || !strings.Contains(got, "was 400 µs") {
 		t.Error(got)
 	}
-	for i := range c.Cells { // all are worse than documented, and must still be named
+	for i := range c.Cells { // now all cells are worse than documented, and the answer must still name them
 		c.Cells[i].InForce = driver.Settings{"journal_mode": "wal", "synchronous": "full"}
 		c.Cells[i].Results[Posix].Broken = 50
 		c.Cells[i].Module, c.Cells[i].ModuleVersion = "github.com/ncruces/go-sqlite3", "v0.35.6"
@@ -279,8 +279,8 @@ func TestNeverCheckpointed(t *testing.T) {
 	}
 }
 
-// TestAnswerAfterKill checks an answer after only those faults that cannot harm some settings. It
-// must not call these settings safe, and it must name the faults.
+// TestAnswerAfterKill checks an answer about the fault Kill only, which destroys no data even with some
+// unsafe settings. The answer must not call these settings safe, and it must name the fault.
 func TestAnswerAfterKill(t *testing.T) {
 	c := some()
 	c.Faults = []Fault{Kill}

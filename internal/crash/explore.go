@@ -44,14 +44,14 @@ type Explorer struct {
 	Cells        []Planned
 	Plan         *plan.Plan
 	Workload     string
-	Judges       []Worker // the drivers that judge states; the first also computes what databases must contain; for the fault Shared, a process of each judge writes to the database of the cell at the same time as the cell
+	Judges       []Worker // the drivers that judge states; the first also computes what databases must contain; with the fault Shared, a process of each judge also writes to a cell's database while the cell's driver writes to it
 	Faults       []Fault
 	Transactions int
 	Attach       []string // tables that are in an attached database
 	States       int      // number of states of the disk to judge for each fault
 	Seed         uint64
 	Limit        time.Duration // time limit of each job
-	Budget       time.Duration // how long the fault Shared is repeated for each cell; 0: once with each judge
+	Budget       time.Duration // how long the fault Shared is repeated for each cell; if it is 0, the fault is tried once with each judge
 	Dir          string        // directory for databases
 	Memory       string        // directory in memory for the states to judge; "" to use Dir instead
 	Keep         string        // directory for the files of failing states; "" if they are not kept
@@ -93,7 +93,7 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 		}
 		x.Note("proofs")
 		keep, attach := x.Keep, x.Attach
-		x.Keep, x.Attach = "", nil // the databases of proofs, which must be found broken, are not written to the user's directory
+		x.Keep, x.Attach = "", nil // databases of proofs are not kept for the user, because some of them must be broken; proofs attach no database
 		if x.proofs, err = x.prove(ctx); err != nil {
 			x.proofs = nil
 			return out, err
@@ -139,8 +139,8 @@ var quiet = []string{"pool_size", "busy_timeout", "foreign_keys"}
 
 func (p *Planned) name() string { return p.Ref.Name + ", " + settingsWords(p.Settings, p.Own, quiet) }
 
-// directory creates a new directory within another one, for the files of one recorded program or for copies of
-// a database as crashes would leave it.
+// directory creates a new directory in the directory "parent". The new directory is for the files of one
+// recorded program, or for copies of a database as crashes would leave it.
 func (x *Explorer) directory(parent string) (string, error) {
 	x.mu.Lock()
 	x.serial++
@@ -357,7 +357,7 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 			err = x.live(ctx, r, nil, x.Seed, o)
 		default:
 			o = &Outcome{}
-			if r.rec != nil { // without a recording, f is Kill
+			if r.rec != nil { // if nothing was recorded, f is Kill, and only the real kills below are judged
 				o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: r.plan.states(x.States)})
 			}
 			if f == Kill && err == nil {

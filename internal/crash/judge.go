@@ -65,7 +65,7 @@ type candidate struct {
 	fault    Fault
 	model    disk.Model
 	injected *record.Fault // nil if no call was made to fail
-	others   []int64       // least and greatest number of rows that another process can have inserted; nil if there was none
+	others   []int64       // least and greatest number of rows that another process can have inserted; nil if there was no other process
 	when     string        // says when the fault was; if it is "", the trace says when
 }
 

@@ -21,9 +21,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// BenchmarkRecording compares two processes that commit 24 transactions: one is recorded, the other
-// is not. They run by turns. The metric "trial" is the ratio of the processes' run times. The
-// metric "transaction" is the ratio of the times of transactions. Both are medians.
+// BenchmarkRecording compares two processes that commit 24 transactions. Only one of the processes is
+// recorded. They take turns. The metric "trial" is the ratio of the processes' run times. The metric
+// "transaction" is the ratio of the times of transactions. Both metrics are medians.
 func BenchmarkRecording(b *testing.B) {
 	w, err := workload.Load("ledger")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 type Found struct {
 	Releases    []string     `json:"releases"`          // oldest first
 	Good        string       `json:"good"`              // the last release that is like the oldest release
-	Bad         string       `json:"bad,omitempty"`     // the first release that differs from the oldest release; "": there is none
+	Bad         string       `json:"bad,omitempty"`     // the first release that differs from the oldest release; "" if there is none
 	Between     []string     `json:"between,omitempty"` // releases between Good and Bad, which could not be explored
 	Missing     []Missing    `json:"missing,omitempty"` // releases that could not be explored
 	Explored    []string     `json:"explored"`

@@ -264,7 +264,7 @@ var whose = []document.ColumnOf[*row]{
 	document.Words("drivers", (*row).drivers),
 }
 
-// costs are the columns with what a transaction costs: syncs, writes and bytes written.
+// costs are the columns that show the costs of a transaction: syncs, writes and bytes written.
 var costs = []document.ColumnOf[*row]{
 	document.Figures("syncs", 0, func(r *row) string { return r.cells[0].syncs() }),
 	document.Figures("dir syncs", 2, func(r *row) string { return perTransaction(r.cells[0], r.cells[0].Cost.DirSyncs) }),

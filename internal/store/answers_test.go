@@ -128,8 +128,8 @@ func TestMergeAnswers(t *testing.T) {
 	}
 }
 
-// TestMergeAnswerLater checks that a merge adds an answer to a run that was merged before it had
-// one.
+// TestMergeAnswerLater checks that a merge adds an answer to a run that had no answer when an
+// earlier merge copied it.
 func TestMergeAnswerLater(t *testing.T) {
 	from, to := newPath(t), newPath(t)
 	begun(t, from, 0, nil)

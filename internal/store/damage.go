@@ -28,8 +28,8 @@ WITH RECURSIVE ids(id) AS (
   SELECT (SELECT min(run_id) FROM TABLE WHERE run_id > id) FROM ids WHERE id IS NOT NULL)
 SELECT count(*) FROM TABLE WHERE run_id IN (SELECT id FROM ids WHERE id NOT IN (SELECT run_id FROM runs))`
 
-// Orphans lists the tables that have orphans (rows of runs that are not in the store). List and Load ignore orphans. Load reports other
-// damage to a run: rows that are missing, and rows whose case or trial is missing.
+// Orphans lists the tables that have orphans (rows of runs that are not in the store). List and Load ignore
+// orphans. Load reports other damage to a run: rows that are missing, and rows whose case or trial is missing.
 func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	var list []Orphans
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {

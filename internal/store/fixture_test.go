@@ -143,7 +143,7 @@ func mustOpen(t *testing.T, path string) *store.Store {
 	return s
 }
 
-// plain opens the file as any program that uses SQLite would.
+// plain opens the file with SQLite alone, as other programs do, not as a store.
 func plain(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -154,7 +154,7 @@ func plain(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// checkIntact fails unless SQLite finds nothing wrong with the file.
+// checkIntact fails the test if SQLite finds an error in the file.
 func checkIntact(t *testing.T, path string) {
 	t.Helper()
 	db := plain(t, path)

@@ -77,7 +77,8 @@ type JSONRuns struct {
 }
 
 // The queries of List. They read cases and trials from indexes, because a store may have half a
-// million trials. Only the query listAgain reads records too, and only of trials that are not ok.
+// million trials. Only the query listAgain also reads records of trials. It reads only the records
+// of trials that are not ok.
 const (
 	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
 		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`

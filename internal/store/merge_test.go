@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// merge merges a store into another one. Both are given as paths.
+// merge merges the store at the path "from" into the store at the path "to".
 func merge(t *testing.T, from, to string) []store.Merged {
 	t.Helper()
 	f, err := store.OpenForeign(t.Context(), from, "theirs.db")
@@ -50,7 +50,7 @@ func merge(t *testing.T, from, to string) []store.Merged {
 }
 
 // became returns the outcomes of a merge as texts such as "2 new 1". The first number is the run's
-// number in the other store, and the last one is its number in this store.
+// number in the other store, and the last number is its number in this store.
 func became(list []store.Merged) (words []string) {
 	for _, m := range list {
 		words = append(words, fmt.Sprintf("%d %s %d", m.Run, m.What, m.Is))
@@ -320,7 +320,7 @@ func TestMergeContinued(t *testing.T) {
 	}
 }
 
-// mergeAll merges a store into another one.
+// mergeAll merges the store at the path args[0] into the store at the path args[1].
 func mergeAll(args []string) error {
 	ctx := context.Background()
 	f, err := store.OpenForeign(ctx, args[0], "theirs.db")
@@ -337,7 +337,7 @@ func mergeAll(args []string) error {
 }
 
 // TestSoakMergeKilled checks that if a merge is killed, each run was added completely or not at
-// all, and that another merge adds the rest.
+// all, and that another merge adds the remaining runs.
 func TestSoakMergeKilled(t *testing.T) {
 	a := tellingStore(t)
 	apart(t, a)
@@ -428,8 +428,8 @@ func TestForeignRefusesEmpty(t *testing.T) {
 	wantError(t, err, "theirs.db", "it is empty")
 }
 
-// TestMergeable checks the reasons that are given if no run of a store can be read: one for each
-// run. If one run can be read, there must be no reasons.
+// TestMergeable checks that Mergeable returns a reason for each run if no run of a store can be
+// read. If a run can be read, there must be no reasons.
 func TestMergeable(t *testing.T) {
 	whole := tellingStore(t)
 	for query, want := range map[string]struct {
@@ -462,8 +462,8 @@ func TestMergeable(t *testing.T) {
 	}
 }
 
-// TestForeignDamaged checks the advice about a damaged copy of somebody else's store: to get
-// another copy.
+// TestForeignDamaged checks the error for a damaged copy of somebody else's store. The error must
+// advise the user to get another copy.
 func TestForeignDamaged(t *testing.T) {
 	a := copyOf(t, tellingStore(t))
 	info, err := os.Stat(a)

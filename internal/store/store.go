@@ -155,7 +155,7 @@ func create(path string) (undo func(), err error) {
 	return undo, f.Close()
 }
 
-// check returns an error if a file's header is not that of a store. It does not use SQLite,
+// check returns an error if a file's header is not the header of a store. It does not use SQLite,
 // which could change the file or create files next to it. See
 // https://www.sqlite.org/fileformat2.html.
 func check(path string, info fs.FileInfo, version int) error {
@@ -274,8 +274,8 @@ const checkedSize = 64 << 20
 
 // quickCheck asks SQLite to check the structure of the file. If somebody else may have made the file, SQLite
 // checks all tables. In any other large store, SQLite checks only the table of runs, and finds faults in
-// other tables later, when it reads them. Constraints are not checked here but when a run is loaded, because
-// a bad record does not affect other runs.
+// other tables later, when it reads them. Constraints are not checked here. They are checked when a run is
+// loaded, because a bad record does not affect other runs.
 func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 	var pages, size int64
 	if err := c.QueryRowContext(ctx, `PRAGMA page_count`).Scan(&pages); err != nil {
@@ -338,7 +338,7 @@ const moment = 200 * time.Millisecond
 
 func (s *Store) transaction(ctx context.Context, begin string, do work) error {
 	// The transaction is committed or rolled back even if ctx ends. A canceled COMMIT or
-	// ROLLBACK would leave it open for the connection's next user.
+	// ROLLBACK would leave the transaction open for the connection's next user.
 	whole := context.WithoutCancel(ctx)
 	c, err := s.db.Conn(whole)
 	if err != nil {

@@ -359,7 +359,7 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// TestLast checks that the last run is the one that started last. That need not be the one that was
+// TestLast checks that "last" means the run that started last. This need not be the run that was
 // stored last, because a merge adds older runs of another store.
 func TestLast(t *testing.T) {
 	ctx, s := context.Background(), mustOpen(t, newPath(t))
@@ -458,8 +458,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestPragmas checks, on every connection, the settings that make AddTrial durable and
-// deletion complete.
+// TestPragmas checks the settings of a store's connection. Among them are the settings that make AddTrial
+// durable, and the setting that lets SQLite delete the rows of a deleted run in all tables.
 func TestPragmas(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	for name, want := range map[string]string{
@@ -680,8 +680,8 @@ func TestListReadsIndexes(t *testing.T) {
 	}
 }
 
-// TestResumeTwice lets two processes resume a run at the same time. The second must be refused,
-// even if the first has not measured anything yet.
+// TestResumeTwice resumes a run twice, as two processes would. The second Resume must be refused,
+// even if nothing has been measured since the first Resume.
 func TestResumeTwice(t *testing.T) {
 	ctx := t.Context()
 	s := mustOpen(t, newPath(t))

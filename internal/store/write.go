@@ -167,7 +167,7 @@ func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 }
 
 // kept checks that a run has arrived in the store. It looks for the run in the file that has the store's name
-// now. This may be another file than the one that was opened. If the run is not there, kept returns an error.
+// now. This may be another file than the file that was opened. If the run is not there, kept returns an error.
 // If ctx has ended, kept waits only a [moment]. If it cannot read the file in that time, it returns no error.
 func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	ctx, cancel := momentLonger(ctx)

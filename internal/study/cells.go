@@ -212,8 +212,8 @@ func (c *cells) values(workload, parameter string) []int64 {
 }
 
 // nth returns the n-th smallest value of a parameter in the run, counted from 0. If n is negative,
-// it counts from the largest value: -1 is the largest, -2 the next one. ok is false if the run has
-// no such value.
+// it counts from the largest value: -1 is the largest value, -2 the second largest. ok is false if
+// the run has no such value.
 func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	v := c.values(workload, parameter)
 	if n < 0 {

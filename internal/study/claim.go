@@ -63,8 +63,8 @@ const (
 	same   = 0.05 // for the function [alike]
 )
 
-// alike reports whether the two sides of a ratio are nearly equal: whether its whole interval is
-// close to 1. Claims that say "equal" have a wider margin.
+// alike reports whether the two sides of a ratio are nearly equal: whether both ends of the ratio's
+// interval are close to 1. Claims that say "equal" have a wider margin.
 func alike(i *stats.Interval) bool { return i != nil && i.Low >= 1/(1+same) && i.High <= 1+same }
 
 func about(ratio float64) (atLeast, atMost float64) {
@@ -307,9 +307,9 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	return list
 }
 
-// decisiveVerdict returns two verdicts for a claim with several comparisons. If a single comparison
-// has the verdict "one", so has the claim. If all comparisons have the opposite verdict, the claim
-// has the verdict "otherwise".
+// decisiveVerdict returns two verdicts for a claim with several comparisons. If at least one comparison
+// has the first verdict, the claim has it too. If all comparisons have the second verdict, the claim has
+// the second verdict.
 func decisiveVerdict(anyOf bool) (one, otherwise report.Verdict) {
 	if anyOf {
 		return report.Holds, report.DoesNotHold

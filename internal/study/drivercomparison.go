@@ -95,10 +95,10 @@ func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
 	return document.Map(list, func(p comparisonPart) quotient { return per(p.key(driver), p.key(to))[0] })
 }
 
-// comparisonNoWinner finds which of the study's drivers wins most phases. A driver wins a phase if
-// it is significantly faster than all others. A phase has no winner if the fastest driver and
-// another one are [alike]. The run cannot decide if no driver wins enough phases yet, but a driver
-// is tied for first place in so many phases that it could still win enough.
+// comparisonNoWinner finds which of the study's drivers wins most phases. A driver wins a phase if it
+// is significantly faster than all other drivers. A phase has no winner if the fastest driver and
+// another driver are [alike]. The run cannot decide the claim yet if no driver wins enough phases, but
+// a driver is tied for first place in so many phases that it could still win enough.
 func comparisonNoWinner(c *cells) []comparison {
 	published := publishedFigures("driver-comparison").where("published", "2026-03-23")
 	var drivers []string

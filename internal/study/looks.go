@@ -80,9 +80,9 @@ func plans(round int) bool {
 // claims that will probably be decided in that time. The cheapest claims come first, and at least one
 // claim is included.
 //
-// A claim that would be decided if the run ended now still counts as open. If its measurement stopped
-// for that reason, that check would be another look (evaluation of the claims), which needs its own
-// part of the significance level.
+// A claim that would be decided if the run ended now still counts as open. If the measurement of such a
+// claim stopped now, this decision would be another look (evaluation of the claims), which needs its
+// own part of the significance level.
 func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	look, now := s.rulings(stats.Analyze(of, ""))
 	var open []need
@@ -125,7 +125,7 @@ func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 
 // rulings evaluates the claims at each look (evaluation during the run) that the run has had (after
 // [Look] and secondLook rounds), and then with all samples, as at the run's end. The result "look" has
-// the rulings of the last look; it is nil if there was none. The result "now" has the rulings with all
+// the rulings of the last look; it is nil if there was no look. The result "now" has the rulings with all
 // samples.
 func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 	for _, round := range []int{Look, secondLook} {
@@ -164,7 +164,7 @@ func (s *Study) judge(a *stats.Analysis) []report.Claim {
 }
 
 // looked returns a note that says when the claims of a run were evaluated. It returns nil if
-// that was only at the run's end.
+// they were evaluated only at the run's end.
 func looked(run *result.Run) []string {
 	if !run.Study.Looks {
 		return nil

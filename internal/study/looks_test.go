@@ -185,7 +185,7 @@ func TestQuickLeavesOut(t *testing.T) {
 
 // TestTimeGoesToWhatItDecides checks which of two open claims are measured after a look (an
 // evaluation of the claims during the run). With little time, only the claim that needs few rounds
-// is measured. With more time, both claims are.
+// is measured. With more time, both claims are measured.
 func TestTimeGoesToWhatItDecides(t *testing.T) {
 	near := func(c *result.Case, phase string, round int) int64 {
 		noise := math.Exp(0.1 * rand.New(rand.NewPCG(uint64(c.ID), uint64(round))).NormFloat64())
@@ -266,7 +266,7 @@ func TestSoakErrorsAtBounds(t *testing.T) {
 	wrong, all := 0, 0
 	for seed := range uint64(runs) {
 		run := quietly(s, cases, bounds, 0.18, seed)
-		for _, c := range evaluate(t, run).Claims[:2] { // the third is not at its bound
+		for _, c := range evaluate(t, run).Claims[:2] { // without the third claim, whose figure is not at a bound
 			for _, x := range c.Comparisons {
 				if all++; x.Verdict != unknown {
 					wrong++

@@ -14,9 +14,9 @@ type need struct {
 	likely report.Verdict // the probable verdict
 }
 
-// outlook estimates how many further rounds decide a comparison: until its interval lies within the
-// bounds, outside of them, or so close to 1 that the two sides are [alike]. It assumes that the
-// median stays the same.
+// outlook estimates how many further rounds decide a comparison. A comparison is decided when its interval
+// lies within the bounds, lies outside of them, or is so close to 1 that the two sides are [alike].
+// outlook assumes that the median stays the same.
 func outlook(s *stats.Summary, atLeast, atMost *float64) need {
 	if s.Interval == nil {
 		return need{rounds: 1, likely: report.Holds}

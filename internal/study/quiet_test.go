@@ -176,7 +176,7 @@ func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase
 			run.Trials = append(run.Trials, tr)
 		}
 		if spent += took; round > lab.MinRounds && spent > study.Time {
-			break // the next round would not have begun
+			break // a real run would not have begun this round, because it does not end in time
 		}
 		run.Rounds = round
 		if ids, judged := settle(run, round); judged {

@@ -37,7 +37,7 @@ var inserts = &Study{
 		{text: "_sync=0&_journal=wal with prepared statements is the fastest of the options", over: func(c *cells) []comparison {
 			var list []comparison
 			first := insertOptionOf(insertFastest)
-			seen := []map[string]string{c.applied(first)} // in the published form, several options had the same effect
+			seen := []map[string]string{c.applied(first)} // in the published form, several options had the same effect, which is compared only once
 			for _, o := range insertOptions {
 				alike := func(s map[string]string) bool { return maps.Equal(s, c.applied(o)) }
 				if o.dsn == insertNoWAL || slices.ContainsFunc(seen, alike) {
@@ -155,8 +155,8 @@ func insertManyParameters(l leg) leg {
 const insertFewParameters = "bvinc's SQLite, of 2019, takes at most 999 parameters, which are 333 rows"
 
 // The workload sqlite3perf-generate is measured with several numbers of rows. Each published table
-// uses one of these numbers. Each constant is for one table: the index of its number in the
-// ascending list of the numbers.
+// uses one of these numbers. Each constant is for one table. It is the index of the table's number of
+// rows in the ascending list of these numbers.
 const (
 	insertBatchRows = iota
 	insertPreparedRows

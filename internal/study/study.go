@@ -54,7 +54,7 @@ type Study struct {
 // leg is a part of a study's plan: a workload with some parameters and settings.
 type leg struct {
 	workload  string // name of a file in the study's directory, or of a built-in workload
-	published string // the workload for --as-published; "" if it is the same one
+	published string // the workload for --as-published; "" if it is the same workload
 	form      form
 	on        func(build.Ref) bool // selects the drivers; nil means all
 
@@ -67,7 +67,7 @@ type leg struct {
 	// parameter is empty, these drivers are not measured in this leg (part of the study's plan).
 	fewer map[string][]int64
 
-	bench string // table to verify in a separate process, as the command `sqlite3perf bench` does; "" for none
+	bench string // table to verify in a separate process, as the command `sqlite3perf bench` does; "" if no table is verified
 }
 
 type form int

@@ -76,12 +76,12 @@ func evaluate(t *testing.T, run *result.Run) *report.Study {
 	return r
 }
 
-// scaleOf has, for each study, a scale that is small but at which different sizes remain
-// different.
+// scaleOf has, for each study, a small scale. At this scale, sizes that differ in the study still
+// differ.
 var scaleOf = map[string]string{"cgo-or-not": "0.001", "driver-comparison": "0.001", "http-server": "0.01", "sqlite3perf": "0.001", "writers": "0.01"}
 
-// TestPublishedFiguresAreMeasured checks that every published figure is in a table of its
-// study, next to a measured figure, unless it cannot be measured again.
+// TestPublishedFiguresAreMeasured checks that every published figure is in a table of its study,
+// next to a measured figure. Figures that cannot be measured again are exceptions.
 func TestPublishedFiguresAreMeasured(t *testing.T) {
 	columns := map[string][]string{
 		"cgo-or-not": {"mean_s", "stddev_s"}, "driver-comparison": {"ms"}, "http-server": {"requests_per_s"},
@@ -434,7 +434,7 @@ func TestCountsOfLockErrors(t *testing.T) {
 		if got := verdicts(run); got != test.without {
 			t.Errorf("%s, without an error: %q", test.scale, got)
 		}
-		for i := range run.Trials { // one error in all trials together
+		for i := range run.Trials { // in each of these cases, one trial has one error
 			c := run.Cases[run.Trials[i].Case-1]
 			if (c.Workload == "writers-parallel" || c.Workload == "writers-parallel-mutex") && c.Parameters["writers"] == 256 && run.Trials[i].Round == 3 {
 				run.Trials[i].Samples[0].Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 1, WaitNS: 5e9}}

@@ -64,7 +64,7 @@ var (
 
 // writersLegs returns the legs of the study, each in the corrected and in the published form. In the
 // published form the pool keeps only two idle connections. Only drivers that are used through database/sql
-// have such a pool, so only these are measured.
+// have such a pool, so only these drivers are measured.
 func writersLegs() []leg {
 	two := func(settings map[string]string) map[string]string {
 		return map[string]string{"synchronous": settings["synchronous"], "pool_idle": "2"}

@@ -58,8 +58,8 @@ func (l *resolver) weights(c *columnInfo, n *yaml.Node, example string, value fu
 	}
 }
 
-// bounds reads [least, greatest]. If the parameter "single" is true, one number may be given as
-// both bounds.
+// bounds reads [least, greatest]. If the parameter "single" is true, it also reads a single number,
+// which is then both bounds.
 func (l *resolver) bounds(n *yaml.Node, what, example string, least int64, single bool) (low, high int64) {
 	if single && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		low, _ = l.number(n, what, least)

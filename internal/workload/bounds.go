@@ -14,7 +14,7 @@ const (
 	maxPhases     = 200
 	maxStatements = 1000 // statements of an operation
 	maxParameters = 1000 // parameters of an operation, of a query, or of the workload
-	maxMade       = 1000 // generated values from which one value is made, such as those of other columns
+	maxMade       = 1000 // generated values from which one value of a column is made, such as the values of other columns
 	maxExpression = 1000 // bytes of an expression
 )
 

@@ -53,7 +53,7 @@ func large() map[string][2]string {
 	}
 }
 
-// doubled returns columns, each made from two copies of the previous one.
+// doubled returns n columns. The value of each column has two copies of the previous column's value.
 func doubled(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -62,7 +62,7 @@ func doubled(n int) string {
 	return b.String()
 }
 
-// nested returns data sets, each nested in the previous one.
+// nested returns n data sets. Each data set is nested in the previous data set.
 func nested(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -65,8 +65,8 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	return c.to
 }
 
-// cutting is the state of FirstEvents. Each index gives new numbers to statements, operations or
-// connections with the given old numbers.
+// cutting is the state of FirstEvents. Each index maps the old numbers of statements, operations or
+// connections to their new numbers in the shortened replay.
 type cutting struct {
 	from, to                            *plan.Replay
 	statements, operations, connections distinct.Index[int]

@@ -20,8 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// DatabasePath returns the path of the database whose copy each trial begins with, or "" if
-// trials begin with an empty database.
+// DatabasePath returns the path of the workload's database. Each trial begins with a copy of it.
+// DatabasePath returns "" if trials begin with an empty database.
 func (w *Workload) DatabasePath() string {
 	if w.Database == "" || filepath.IsAbs(w.Database) {
 		return w.Database
@@ -245,7 +245,7 @@ func encoded(v *columnInfo, t driver.Type) json.RawMessage {
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {
-		return json.RawMessage("null") // a number that is not finite, which has been reported
+		return json.RawMessage("null") // the value is a number that is not finite, and this problem has been reported
 	}
 	return raw
 }

@@ -41,7 +41,7 @@ func ExampleParse() {
 	// Output: tiny 10 insert
 }
 
-// A mistake is reported with its line and column, and with what to write instead.
+// Parse reports a mistake with its line and column, and says how to correct it.
 func ExampleProblem() {
 	_, err := workload.Parse("tiny.yaml", []byte("name: tiny\nfases: []\n"), nil)
 	fmt.Println(err)

@@ -60,7 +60,7 @@ func FuzzParse(f *testing.F) {
 				large = max(large, c.Generator.High, c.Generator.Times)
 			}
 		}
-		if large > 1<<24 { // bytes of one value: valid, but slow
+		if large > 1<<24 { // a value of so many bytes is valid, but generating it is slow
 			return
 		}
 		g, err := plan.NewGenerator(1, p)

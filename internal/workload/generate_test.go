@@ -35,7 +35,7 @@ func generate(t testing.TB, seed uint64, rows string) (*plan.Gen, *plan.Plan) {
 	return g, p
 }
 
-// show formats a value for comparison; a long one is shown by its hash.
+// show formats a value for comparison. For a long text, it returns the length and a hash of the text.
 func show(c *driver.Column, r int) string {
 	switch v := c.Any(r).(type) {
 	case nil:
@@ -284,7 +284,7 @@ func TestParameters(t *testing.T) {
 	seen := map[int64]bool{}
 	for c := range int64(4) {
 		var b driver.Batch
-		for range 2 { // the second time reuses the memory of the first
+		for range 2 { // the second call reuses the memory that the first call filled
 			if err := g.FillParameters(&b, "mix.write", params, "", c, 4, 25); err != nil {
 				t.Fatal(err)
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// kind reads a generator such as {time: 2024-01-01, step: 1m}: the value n of the key that names its kind
-// ("time"), and its options ("step").
+// kind reads a generator, such as {time: 2024-01-01, step: 1m}. The parameter n is the value of the key that
+// names the kind, here "time". The other keys, here "step", are options.
 func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	gen := &c.Generator
 	what := c.full + ": " + gen.Kind

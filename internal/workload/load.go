@@ -67,11 +67,11 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 	return Parse(file, data, sub, options...)
 }
 
-// readFile reads a workload's file, which may be a shell's pipe. It refuses devices, which may
-// be endless, and named pipes, because reading one waits until a process writes to it.
+// readFile reads a workload's file, which may be a shell's pipe. It refuses devices, which may be
+// endless. It also refuses named pipes, because reading a named pipe waits until a process writes to it.
 func readFile(path string) ([]byte, error) {
-	// A shell's pipe, such as /dev/fd/63, is allowed: EvalSymlinks fails for it, because it is a link to a
-	// name that does not exist.
+	// This check does not refuse a shell's pipe, such as /dev/fd/63. Such a path is a link to a name that
+	// does not exist, so EvalSymlinks fails for it.
 	if name, err := filepath.EvalSymlinks(path); err == nil {
 		if fi, err := os.Stat(name); err == nil && fi.Mode()&fs.ModeNamedPipe != 0 {
 			return nil, errors.New("it is a named pipe: want a file")
@@ -105,13 +105,13 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// script is SQL of a workload, or the reason why it is refused.
+// script is SQL of a workload. If the SQL is refused, the field "problem" has the reason.
 type script struct {
 	text     string
 	problem  string
 	outside  bool            // the SQL reaches files other than the database, which is refused unless the user allows it
 	pragmas  []pragmaSetting // settings that its PRAGMAs change
-	features []string        // the keys of the features of SQLite that it needs
+	features []string        // the keys of the features of SQLite that the SQL needs
 }
 
 // sql reads SQL, or the name of a file that contains SQL. It reports problems, and returns false if the

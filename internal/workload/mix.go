@@ -65,8 +65,8 @@ func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 	return r
 }
 
-// extent reads when a phase ends, as a number of operations or a duration, and its rate in operations per
-// second. The parameter "kind" names the phase in errors.
+// extent reads when a phase ends: after a number of operations, or after a duration. It also reads the phase's
+// rate in operations per second. The parameter "kind" names the phase in errors.
 func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate float64) {
 	n, duration := f.get("count"), f.get("duration")
 	switch {

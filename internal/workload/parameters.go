@@ -87,7 +87,7 @@ func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setIn
 }
 
 // together checks parameters that are generated from another parameter. It reports a problem if
-// a statement uses only one of the two.
+// a statement uses only one of the two parameters.
 func (p *parameterSet) together(l *resolver, names []string, at *yaml.Node) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	for _, name := range names {

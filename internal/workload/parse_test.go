@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expectations at the top of testdata/bad/*.yaml")
 
 // TestBad checks the problems that are reported for each kind of mistake. Every file begins with
-// the problems that must be found in it, and says whether the JSON Schema finds one too.
+// the problems that must be found in it, and says whether the JSON Schema finds a problem too.
 func TestBad(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) < 90 {
@@ -102,7 +102,7 @@ func validate(t *testing.T, data []byte) error {
 		return err
 	}
 	var decoded any
-	if err := n.Decode(&decoded); err != nil { // for example a duplicate key, or an alias that refers to itself
+	if err := n.Decode(&decoded); err != nil { // Decode fails, for example, for a duplicate key, or for an alias that refers to itself
 		return err
 	}
 	return compiled.Validate(plain(&n))

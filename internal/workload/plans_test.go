@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestPlans compares plans with stored ones. The workers' tests run the stored plans, because
-// they can't read YAML. With -update TestPlans writes the plans.
+// TestPlans compares plans with stored plans. The workers' tests run the stored plans, because
+// these tests cannot read YAML. With -update, TestPlans writes the stored plans.
 func TestPlans(t *testing.T) {
 	const dir = "../../worker/plan/testdata"
 	for _, name := range append(workload.Builtins(), filepath.Join("testdata", "good", "everything.yaml")) {

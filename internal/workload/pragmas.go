@@ -42,7 +42,7 @@ func pragmaSettings(sql string) (list []pragmaSetting) {
 }
 
 // pragmaSets reads the words of a PRAGMA that sets a value: name = value, or name (value). The
-// result "ok" is false if the PRAGMA sets no value or is not one of the settings.
+// result "ok" is false if the PRAGMA sets no value, or if its name is not the name of a setting.
 func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	if len(words) > 2 && words[1] == "." {
 		words = words[2:]
@@ -64,9 +64,9 @@ func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	return s, true
 }
 
-// undeclared adds a warning for each setting to which the SQL that was read last (see l.pragmas)
-// gives a value that the workload neither requests nor declares. A run refuses such a change of a
-// setting.
+// undeclared checks the values that the SQL that was read last gives to settings (see l.pragmas). It
+// adds a warning for each value that the workload neither requests nor declares. A run refuses such
+// a change of a setting.
 func (l *resolver) undeclared(n *yaml.Node, kind string) {
 	last := map[string]string{}
 	for _, s := range l.pragmas {

@@ -151,7 +151,7 @@ var (
 	yamlBlock = regexp.MustCompile(`^did not find expected (key|'-' )`)
 )
 
-// syntax notes an error of the YAML parser, whose text gives only the line.
+// syntax notes an error of the YAML parser. The text of such an error gives at most the line, not the column.
 func (r *reader) syntax(err error, data []byte) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	n := &yaml.Node{Line: 1, Column: 1}

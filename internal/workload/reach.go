@@ -25,9 +25,9 @@ var (
 // outside finds the first place in a script that reaches files other than the trial's own database, and its
 // line, counted from 0. If there is no such place, the result "what" is "".
 //
-// It only warns the user before the run: workers make SQLite itself refuse ATTACH and VACUUM
-// INTO. If versions of SQLite divide the text into different tokens, outside assumes that the
-// statement reaches other files.
+// outside only lets sqlite3perf warn the user before the run. It is not the protection: during the run,
+// workers make SQLite itself refuse ATTACH and VACUUM INTO. If versions of SQLite divide the text into
+// different tokens, outside assumes that the statement reaches other files.
 func outside(sql string) (what string, line int) {
 	var statement []sqltext.Token
 	at := 0 // index at which the statement begins
@@ -100,8 +100,8 @@ func statementOutside(s []sqltext.Token) string {
 	return ""
 }
 
-// FeaturesOf returns the keys of the features of SQLite that a script needs and some libraries lack, each
-// once. It finds them by the modules of the virtual tables that the script creates.
+// FeaturesOf returns the keys of the features of SQLite that a script needs and some libraries lack. Each key
+// occurs once. FeaturesOf finds the features by the modules of the virtual tables that the script creates.
 func FeaturesOf(sql string) []string {
 	var keys []string
 	var last sqltext.Token

@@ -66,8 +66,8 @@ var within = []string{
 	"",
 }
 
-// parameters has scripts in which SQLite reads a parameter. Some of them hide the SQL after the
-// parameter from programs that divide SQL into other tokens than SQLite.
+// parameters has scripts in which SQLite reads a parameter. Some of the scripts hide the SQL after the
+// parameter from programs that do not divide SQL into the same tokens as SQLite.
 var parameters = map[string]string{
 	"SELECT :a, 1":                                   "line 1 has the parameter :a, and nothing binds it",
 	"SELECT 1;\nSELECT ?1":                           "line 2 has the parameter ?1",

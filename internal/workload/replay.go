@@ -262,8 +262,8 @@ func (r *replayer) deal() {
 	}
 }
 
-// affected returns how many rows an event should affect, or -1 if that is unknown. After a
-// statement that changes no rows, libraries return the number of an earlier change.
+// affected returns how many rows an event should affect, or -1 if that is unknown. It is unknown for
+// a statement that changes no rows, because libraries then return the number of an earlier change.
 func (r *replayer) affected(e *record.Event, st *plan.Replayed) int64 {
 	if e.Do != record.Run || e.Error != nil || st.Reads || !r.shape(e.Statement).changes {
 		return -1

@@ -151,7 +151,7 @@ func TestReplayNumbers(t *testing.T) {
 }
 
 // TestReplayTimes expects recorded times to be marked as times, in a recording with values and in
-// one without.
+// a recording without values.
 func TestReplayTimes(t *testing.T) {
 	insert := `{"sql":1,"text":"INSERT INTO t VALUES (?)"}` + "\n"
 	event := `{"at":%d,"took":1,"conn":1,"sql":1,"args":[%s],"affected":1}` + "\n"
@@ -223,7 +223,7 @@ func TestReplayAffected(t *testing.T) {
 		text += fmt.Sprintf(`{"sql":%d,"text":%q}`+"\n"+`{"at":%d,"took":1,"conn":1,"sql":%d,"affected":%d}`+"\n", i+1, sql, 10*i, i+1, i)
 	}
 	text += `{"at":99,"took":1,"conn":1,"sql":2,"error":{"code":5}}` + "\n"
-	text += `{"at":10,"conn":1,"id":57}` + "\n" + `{"at":50,"conn":1,"id":57}` + "\n" // after any statement but an INSERT the ID has no meaning
+	text += `{"at":10,"conn":1,"id":57}` + "\n" + `{"at":50,"conn":1,"id":57}` + "\n" // only the ID after an INSERT has a meaning
 	r, _ := replayPlan(t, "{name: r, replay: app.jsonl}", "app.jsonl", text)
 	if got := fmt.Sprint(r.Events.Inserted); got != "[{1 57}]" {
 		t.Errorf("inserted %s", got)
@@ -237,7 +237,7 @@ func TestReplayAffected(t *testing.T) {
 }
 
 // TestReplayNames expects an operation for each of the most frequent kinds of statements, and one
-// for all others together.
+// operation for all other kinds together.
 func TestReplayNames(t *testing.T) {
 	var texts []string
 	for i := range 40 {

@@ -107,8 +107,8 @@ func (r *replayer) shape(st *record.Statement) *shape {
 }
 
 // unnumbered replaces every parameter of a statement with a plain "?". For each "?" it returns the parameter
-// whose value it takes. In SQLite, each parameter has a number. Parameters with the same name have the same
-// number. A "?" gets the number after the greatest number before it in the statement
+// whose value the "?" takes. In SQLite, each parameter has a number. Parameters with the same name have the
+// same number. A "?" gets the number after the greatest number before it in the statement
 // (https://www.sqlite.org/lang_expr.html#varparam).
 func unnumbered(sql string) (string, []argument) {
 	var out strings.Builder

@@ -16,7 +16,7 @@ type setInfo struct {
 	node    *yaml.Node
 	columns map[string]*columnInfo
 	order   []*columnInfo
-	depth   int  // number of data sets that this one is nested in; -1 until known
+	depth   int  // number of data sets that this data set is nested in; -1 until known
 	broken  bool // a problem with the data set's number of rows has been reported
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestSchemaKeys compares the keys of the JSON Schema with the loader's.
+// TestSchemaKeys compares the keys of the JSON Schema with the keys that the loader knows.
 func TestSchemaKeys(t *testing.T) {
 	type object struct {
 		Properties map[string]any `json:"properties"`

@@ -86,8 +86,8 @@ func Reads(sql string) bool {
 	return first.Text != ""
 }
 
-// OnlyReads reports whether no timed phase of a plan writes, judging by its SQL. It returns false
-// if a timed phase is not a query, a mix or a replay.
+// OnlyReads reports whether all timed phases of a plan only read, judging by their SQL. It returns
+// false if a timed phase is not a query, a mix or a replay.
 func OnlyReads(p *plan.Plan) bool {
 	return !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
 		switch {
@@ -110,8 +110,8 @@ func firstWord(sql string) string {
 	return ""
 }
 
-// Affinity returns the affinity of a column whose declared type, in upper case, is given. See
-// https://www.sqlite.org/datatype3.html.
+// Affinity returns the affinity of a column. The parameter "declared" is the column's declared type,
+// in upper case. See https://www.sqlite.org/datatype3.html.
 func Affinity(declared string) string {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(declared, w) })

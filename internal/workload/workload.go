@@ -43,14 +43,14 @@ const maxCases = 1000
 type Workload struct {
 	Name       string
 	About      string
-	Database   string          // path, as written, of the database whose copy each trial begins with; "" if there is none
+	Database   string          // path of the database, as the user wrote it; each trial begins with a copy of this database; "" if there is none
 	Settings   driver.Settings // settings at the quick scale, with the first value of each parameter
 	Parameters []Values        // parameters in the order of the file, with values at the full scale
 	Quick      map[string][]int64
 	Factor     []string // the parameters that a numeric scale multiplies
 	Phases     []PhaseInfo
 	Changes    driver.Settings // settings that the schema declares to change
-	Needs      []string        // keys of the features of SQLite that the workload declares, or that its SQL or database needs; each once
+	Needs      []string        // keys of the features of SQLite that the workload declares, or that its SQL or database needs; each key occurs once
 	Warnings   []Problem       // problems that do not prevent a run, such as PRAGMAs that a run will probably refuse
 
 	file   string
@@ -76,7 +76,7 @@ type Workload struct {
 // parameters.
 type Values struct {
 	Name   string
-	Values []int64 // if it is empty, the parameter has a value only if the user gives one
+	Values []int64 // if it is empty, the parameter has a value only if the user gives a value
 }
 
 // EventsParameter is the name of the parameter that limits how many events of its recordings a workload
@@ -117,8 +117,8 @@ func Builtins() []string {
 }
 
 // Parse reads and checks a workload. It looks in fsys for the .sql files and recordings that the
-// workload names; if fsys is nil there are none. The error is a [Problems] with everything found to be
-// wrong.
+// workload names. If fsys is nil, there are no such files. The error is a [Problems] that lists all
+// mistakes found.
 func Parse(filename string, data []byte, fsys fs.FS, options ...Option) (*Workload, error) {
 	return (&reader{file: filename}).parse(data, fsys, options)
 }

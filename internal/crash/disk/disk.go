@@ -199,8 +199,8 @@ func (f *file) synced() []byte {
 	return out
 }
 
-// settle makes waiting changes of names durable: the last one for which the function "synced" returns
-// true, and all before it.
+// settle makes waiting changes of names durable. These are the last change for which the function
+// "synced" returns true, and all changes before it.
 func (d *Disk) settle(synced func(*name) bool) {
 	n := 0
 	for i := range d.waiting {

@@ -92,7 +92,7 @@ func (m *maker) changed(file int) {
 	}
 }
 
-// padded returns the first bytes of b, with zeros where b has no more.
+// padded returns the first bytes of b. If b is shorter than the parameter "size", zeros follow.
 func padded(b []byte, size int64) []byte {
 	out := make([]byte, size)
 	copy(out, b)
@@ -115,8 +115,8 @@ func namesIn(list []string) string {
 	return strings.Join(slices.Sorted(slices.Values(list)), " ")
 }
 
-// wasThere reports whether a unit of a file ever had the content u: after some write, or cut off by
-// a truncation.
+// wasThere reports whether a unit of a file ever had the content u. A write may have left u. Or u may be
+// the beginning of a former content, which a truncation has cut, followed by zeros.
 func (m *maker) wasThere(file int, at int64, u []byte) bool {
 	if bytes.Equal(u, make([]byte, len(u))) {
 		return true

@@ -127,8 +127,8 @@ func TestExtremes(t *testing.T) {
 	for _, m := range []Model{Ordered, Posix} {
 		states := statesOf(t, ops, Options{Model: m, From: 1 << 30})
 		for want, persisted := range map[string]string{"a=A48": "no waiting change", "a=B8C8D8E8F8G8": "every waiting change"} {
-			// The states are the same as those in which names persist, because no change of a name is
-			// waiting.
+			// No change of a name is waiting. So this state is the same whether or not changes of names
+			// persist.
 			if _, ok := states[want]; !ok {
 				t.Errorf("%s: the state with %s is missing", m, persisted)
 			}

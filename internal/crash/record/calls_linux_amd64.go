@@ -305,7 +305,7 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 	return untouched, failure("call %d of %s is not known", n.number, r.names[number])
 }
 
-// callNames are the names by which a recording calls system calls.
+// callNames maps the numbers of system calls to their names in a recording.
 var callNames = map[int32]string{
 	unix.SYS_WRITE: "write", unix.SYS_PWRITE64: "pwrite64", unix.SYS_WRITEV: "writev", unix.SYS_PWRITEV: "pwritev", unix.SYS_PWRITEV2: "pwritev",
 	unix.SYS_FSYNC: "fsync", unix.SYS_FDATASYNC: "fdatasync",
@@ -321,7 +321,7 @@ func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 	offset := int64(n.arguments[3])
 	current := n.number == unix.SYS_WRITE || n.number == unix.SYS_WRITEV || n.number == unix.SYS_PWRITEV2 && offset == -1
 	if n.number == unix.SYS_PWRITEV2 && n.arguments[5]&^(unix.RWF_HIPRI|unix.RWF_SYNC|unix.RWF_DSYNC) != 0 {
-		return untouched, unix.EOPNOTSUPP // as from a kernel that does not know the flag
+		return untouched, unix.EOPNOTSUPP // a kernel that does not know the flag returns this error too
 	}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {

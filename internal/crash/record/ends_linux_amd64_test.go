@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
 
-// TestKilled kills a program and its child process while both write. The recording must have what
-// they did. Afterwards, neither a process nor the socket's directory may be left.
+// TestKilled kills a program and its child process while both write. The recording must have all
+// their operations. Afterwards, no process may be left, and the socket's directory must be gone.
 func TestKilled(t *testing.T) {
 	s := start(t, "endless", nil)
 	pid, err := strconv.Atoi(s.line())
@@ -125,7 +125,7 @@ func TestClosedBeforeStart(t *testing.T) {
 		}
 		if first == "Run" {
 			go run()
-			r.Close() // possibly before Run waits
+			r.Close() // Close may be called before Run waits
 		} else {
 			r.Close()
 			run()
@@ -144,7 +144,8 @@ func TestNoDirectory(t *testing.T) {
 	}
 }
 
-// TestStageWithoutRecorder checks that a stage ends if nobody waits for it.
+// TestStageWithoutRecorder checks that a stage (the process that later becomes the recorded program)
+// ends if no recorder waits for it.
 func TestStageWithoutRecorder(t *testing.T) {
 	executable, err := os.Executable()
 	if err != nil {

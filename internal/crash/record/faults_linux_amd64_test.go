@@ -10,7 +10,7 @@ import (
 
 // TestFaults checks which calls fail, with which error, and that they fail only after the
 // acknowledgment of transaction 0. A failed sync must be in the recording. Other failed calls must
-// not.
+// not be in it.
 func TestFaults(t *testing.T) {
 	usual := start(t, "faults", nil)
 	usual.finish()
@@ -60,8 +60,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// count counts the calls of a class in a recording, the failed calls among them, and the bytes that
-// were written.
+// count counts the calls of a class that did not fail, all failed calls, and the bytes of all calls in a
+// recording.
 func count(ops []trace.Op, class Class) (done, failed, bytes int) {
 	kind := map[Class]trace.Kind{Writes: trace.Write, Syncs: trace.Sync, Truncates: trace.Truncate, Removes: trace.Remove}[class]
 	for i := range ops {

@@ -169,7 +169,7 @@ var kindNames = map[trace.Kind]string{
 	trace.Remove: "remove", trace.Rename: "rename", trace.Acknowledge: "acknowledge", trace.Map: "map",
 }
 
-// words describes operations, one a line.
+// words describes operations. Each element of the list describes one operation.
 func words(ops []trace.Op) (list []string) {
 	for i := range ops {
 		o := &ops[i]

@@ -348,7 +348,7 @@ func faulty() {
 	try()
 }
 
-// endless starts a child process, and both write until they are killed.
+// endless starts a child process. Both processes write until they are killed.
 func endless() {
 	if os.Getenv("RECORD_TEST_CHILD") == "" {
 		c := exec.Command("/proc/self/exe")

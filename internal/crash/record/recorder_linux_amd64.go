@@ -25,8 +25,8 @@ type Recorder struct {
 	address       string           // path of the socket
 	socket        int              // descriptor of the socket to which the stage connects
 	running       bool             // Run was called, and closes the socket when it ends
-	stage         int              // connection to the stage, closed when the stage becomes the program; -1: none
-	notifications int              // descriptor of the kernel's notifications, which the stage sends; -1 before that
+	stage         int              // connection to the stage, closed when the stage becomes the program; -1 if there is none
+	notifications int              // descriptor of the kernel's notifications; the stage sends this descriptor to the recorder; -1 before that
 	out           Recording
 
 	files       map[inode]int     // numbers of the files in the recorded directory, by inode
@@ -171,7 +171,7 @@ func (r *Recorder) Run() (*Recording, error) {
 			}
 			return &r.out, nil
 		}
-		var n notification // the kernel requires zeros
+		var n notification // the kernel requires that all fields are 0
 		switch errno := ioctl(r.notifications, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
 		case 0:
 		case unix.ENOENT: // the thread was killed in the meantime

@@ -96,7 +96,7 @@ func install() (int, error) {
 
 // Stage connects to the recorder's socket, installs the filter, hands the notifications to the
 // recorder and becomes the program. The parameter "args" has the socket's path, the program, and
-// its arguments. It returns an exit status only if that fails.
+// its arguments. Stage returns an exit status only if one of these steps fails.
 func Stage(args []string) int {
 	if len(args) < 2 {
 		return 125

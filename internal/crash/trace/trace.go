@@ -46,7 +46,7 @@ type Op struct {
 }
 
 // Trace has all operations on the files of a directory, in their order. The directory was empty
-// before the first one.
+// before the first operation.
 type Trace struct{ Ops []Op }
 
 // Cost counts what transactions did to the files. Only operations between the acknowledgments of
@@ -73,7 +73,7 @@ type FileCost struct {
 // Kinds lists what [FileKind] returns.
 var Kinds = []string{"database", "journal", "wal", "shm", "other"}
 
-// FileKind returns the kind of a file of SQLite. It depends on the end of the file's name.
+// FileKind returns the kind of a file of SQLite. The kind depends on the end of the file's name.
 func FileKind(name string) string {
 	switch {
 	case strings.HasSuffix(name, "-wal"):

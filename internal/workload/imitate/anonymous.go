@@ -11,7 +11,7 @@ import (
 )
 
 // anonymous returns the SQL of a schema object without private values. It replaces texts by other
-// texts, blobs by zeros, large numbers by round ones, and comments by spaces. It keeps names,
+// texts, blobs by zeros, large numbers by round numbers, and comments by spaces. It keeps names,
 // types, options of virtual tables, JSON paths, formats and modifiers of dates, and the numbers of
 // computed expressions.
 func (s *schema) anonymous(o object) string {
@@ -203,9 +203,9 @@ func (s *schema) replaced(t *table, text string) string {
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // replacedNumber returns the replacement of a number of the schema. If the rows of t have a
-// replacement for the number, it returns that. Other numbers of 1000 or more are rounded to one
-// digit. So a comparison with the number selects about the same part of the rows in the imitation
-// as in the database.
+// replacement for the number, it returns this replacement. It rounds other numbers of 1000 or more
+// to one digit. So a comparison with the number selects about the same part of the rows in the
+// imitation as in the database.
 func (t *table) replacedNumber(text string) string {
 	if t != nil {
 		if name, ok := t.named("i" + text); ok {

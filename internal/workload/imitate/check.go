@@ -89,7 +89,7 @@ func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err e
 // come from several seeds, because each trial of a run has another seed.
 const (
 	tried     = 10_000 // greatest number of rows in all
-	triedOnce = 2000   // greatest number of rows of one seed
+	triedOnce = 2000   // greatest number of rows that are generated with one seed
 	triedMost = 100    // greatest number of seeds
 )
 

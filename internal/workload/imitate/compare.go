@@ -24,9 +24,9 @@ type Comparison struct {
 	Bytes   int64 // size of the imitation
 	Queries []Compared
 
-	// Sizes lists the tables and indexes whose sizes differ most. If the size of the whole
-	// imitation is about that of the database, Sizes lists only tables and indexes whose sizes
-	// differ by more than a factor of 2. Sizes is nil if the imitation has only a part of the rows.
+	// Sizes lists the tables and indexes whose sizes differ most. If the size of the imitation is
+	// about the size of the database, Sizes lists only tables and indexes whose sizes differ by
+	// more than a factor of 2. Sizes is nil if the imitation has only a part of the rows.
 	Sizes []Size
 }
 
@@ -69,8 +69,8 @@ func near(x, y, little float64) bool { return max(x, y) <= 2*min(x, y) || math.A
 // Near reports whether SQLite's plan of the query is the same, and NearRows and NearTime are true.
 func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTime() }
 
-// NearSize is how much the size of an imitation may differ from the size of its database and still
-// count as near. It is a fraction of the database's size.
+// NearSize is the greatest difference between the size of an imitation and the size of its database
+// that counts as near. It is a fraction of the database's size.
 const NearSize = 0.1
 
 // Compare loads the workload, at the full scale, into a database next to the copy, and runs its
@@ -217,8 +217,8 @@ func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, e
 
 func (s *Size) difference() int64 { return max(s.Bytes[0]-s.Bytes[1], s.Bytes[1]-s.Bytes[0]) }
 
-// Wanted returns the size that the imitation should have. If the workload has all rows, that is the size
-// of the database. If it has a part of the rows, it is about the same part of the size.
+// Wanted returns the size in bytes that the imitation should have. If the workload has all rows, this is the
+// size of the database. If the workload has a part of the rows, this is about the same part of that size.
 func (w *Workload) Wanted() float64 {
 	if w.builder.share == 1 {
 		return float64(w.Bytes)
@@ -231,7 +231,7 @@ func (w *Workload) Wanted() float64 {
 	return float64(w.Bytes) * float64(full) / math.Max(1, float64(rows))
 }
 
-// usedBytes returns the size of a database without free pages.
+// usedBytes returns the size of a database in bytes, without its free pages.
 func usedBytes(ctx context.Context, db *sql.DB) (int64, error) {
 	var bytes int64
 	err := db.QueryRowContext(ctx, `SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).Scan(&bytes)

@@ -106,7 +106,7 @@ func (c *computed) of(list []token) (string, error) {
 			c.args = append(c.args, arg{name, column})
 		}
 		list[i].Text = ":" + name
-		if column.affinity == "REAL" && len(list) > 1 { // SQLite converts stored values to REAL
+		if column.affinity == "REAL" && len(list) > 1 { // SQLite has converted the stored values to REAL, too
 			list[i].Text = "CAST(:" + name + " AS REAL)"
 		}
 	}

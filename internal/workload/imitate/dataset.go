@@ -191,7 +191,7 @@ func (b *builder) additions(tables []*table) []*dataSet {
 	return list
 }
 
-// unfit returns why no phase can insert into a table, or "" if one can.
+// unfit returns why no phase can insert into a table, or "" if a phase can insert into it.
 func (b *builder) unfit(t *table) string {
 	if !b.extendable(t) {
 		return "its keys leave no room for them"

@@ -32,7 +32,7 @@ type objectStats struct {
 
 // member has statistics of the values of a member, such as "name", in several objects.
 type member struct {
-	column  *column // the values that are neither objects nor arrays; false and true are counted as 0 and 1
+	column  *column // statistics of the values that are texts, numbers, false or true; false and true are counted as 0 and 1
 	bools   int64
 	arrays  classStats // lengths of arrays, in bytes
 	items   []*member  // the first items of arrays
@@ -45,7 +45,7 @@ const (
 	maxMembers = 40 // imitated members of an object
 	maxItems   = 4  // imitated items of an array; further items become one text
 	maxNested  = 4
-	rareMember = 0.01 // fraction of the objects; members that fewer objects have are not imitated
+	rareMember = 0.01 // a member is not imitated if less than this fraction of the objects has it
 )
 
 // add counts a text if it is a JSON object or array.

@@ -68,9 +68,9 @@ func TestDocuments(t *testing.T) {
 }
 
 // TestNotNear checks an imitation in which an index is much smaller than in the original. The index
-// must be listed, even if it is a small part of the database. It is smaller because the columns a and
-// b, always equal in the original, are imitated independently, and the indexed column is long only if
-// they are equal. TestNotNear also checks that queries have times, and what counts as near.
+// must be listed, even if it is a small part of the database. The indexed column is long only if the
+// columns a and b are equal. They are always equal in the original, but the imitation generates them
+// independently. TestNotNear also checks that queries have times, and what counts as near.
 func TestNotNear(t *testing.T) {
 	path := create(t, "correlated", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `

@@ -60,7 +60,7 @@ type builder struct {
 	draft
 }
 
-// draft is the part of a builder that [Workload.write] creates anew each time.
+// draft is the part of a builder that each call of [Workload.write] creates again.
 type draft struct {
 	sets     []*dataSet
 	names    map[string]bool    // names of data sets and parameters, in lower case
@@ -79,8 +79,8 @@ type purpose struct {
 	of   any // for example the table or the column for which it is made
 }
 
-// once returns the name of what is made for a purpose. It calls the function "make", which returns the name,
-// only for a new purpose.
+// once returns the name of the data set, column or parameter for a purpose. If there is none yet, once calls
+// the function "make", which makes it and returns its name.
 func (b *builder) once(what string, of any, make func() string) string {
 	name, made := b.made[purpose{what, of}]
 	if !made {
@@ -163,7 +163,7 @@ func (w *Workload) write(ctx context.Context) error {
 		return err
 	}
 	defer empty.Close()
-	before, after := b.script(ctx, empty) // also decides which triggers the workload has
+	before, after := b.script(ctx, empty) // b.script also decides which triggers the workload has
 	more := b.additions(tables)
 	w.Queries = b.queries(tables, func(q *Query) error {
 		_, _, err := q.run(ctx, w.source.DB(), q.original, nil)

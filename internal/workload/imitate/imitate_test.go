@@ -473,7 +473,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestTexts checks what becomes of texts in the schema. Texts that SQLite's date functions
+// TestTexts checks which texts in the schema are replaced. Texts that SQLite's date functions
 // accept are kept. Any other value has the same replacement in the schema and in the rows, even
 // if it is also a name in the schema or a word of SQL.
 func TestTexts(t *testing.T) {
@@ -518,14 +518,14 @@ func TestTexts(t *testing.T) {
 	}
 	db := load(t, w, 7)
 	read(t, db, "SELECT count(*) FROM tickets INDEXED BY tickets_new WHERE "+w.YAML[strings.Index(w.YAML, "WHERE state = ")+6:][:len("state = 'xxx'")], func(v []any) {
-		if n := v[0].(int64); n < 600 || n > 950 { // of 2000 rows that are loaded, and 1000 that are inserted later
+		if n := v[0].(int64); n < 600 || n > 950 { // the table has 2000 rows that were loaded, and 1000 rows that were inserted later
 			t.Errorf("%d of 3000 tickets are in the partial index: want about a quarter", n)
 		}
 	})
 }
 
-// TestForeignCheck checks that a table is imitated although its CHECK constraint needs a
-// function of its application.
+// TestForeignCheck checks that a table is imitated although its CHECK constraint calls a function
+// that only the application defines.
 func TestForeignCheck(t *testing.T) {
 	path := create(t, "foreign", func(t *testing.T, db *sql.DB) {
 		execute(t, db, "CREATE TABLE users (id INTEGER PRIMARY KEY, email TEXT CHECK (lower(email)), CHECK (id > 0))")

@@ -58,7 +58,7 @@ func (w *Workload) tryQuick(ctx context.Context) error {
 // tryInserts tries the triggers and insert phases of the workload. It removes the failing triggers and phases
 // from the workload, and writes the workload again. It tries them in the database of l, which contains the
 // imitation at the given scale, and leaves that database unchanged. The parameter "checked" is true if the
-// workload has all CHECK constraints of the database. Then tryInserts makes the database enforce them.
+// workload has all CHECK constraints of the database. If so, tryInserts makes the database enforce them.
 func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, checked bool) error {
 	// The database was loaded without a journal, but rolling back needs one.
 	if _, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = memory"); err != nil {

@@ -159,9 +159,9 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	return b.once(what, c, func() string { return b.distinctValues(t, c, from, n) }) + ".value"
 }
 
-// distinctValues adds a data set with a column "value", no two of whose values are equal, and returns the name
-// of the data set. They are the n values that follow the first values of the column c, whose number is the
-// parameter "from".
+// distinctValues adds a data set with a column "value", and returns the name of the data set. The data set has
+// n values, all of them different. It skips the first values of the column c, and begins with the value that
+// follows them. The parameter "from" is the number of skipped values.
 func (b *builder) distinctValues(t *table, c *column, from, n int64) string {
 	d := b.newSet(t.set+"_"+c.name+"_values", fmt.Sprint(n))
 	help := func(suffix string, g generated) string {

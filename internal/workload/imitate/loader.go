@@ -108,7 +108,7 @@ func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			if back := tx.Rollback(); !errors.Is(err, errEndless) { // SQLite rolls back when it is interrupted
+			if back := tx.Rollback(); !errors.Is(err, errEndless) { // an interrupted SQLite has already rolled back, so Rollback fails
 				err = errors.Join(err, back)
 			}
 		}

@@ -259,8 +259,8 @@ func (c *column) typeOf() string {
 // column's values must have exactly one storage class.
 func (c *column) mixed() bool { return len(c.stats.present()) != 1 }
 
-// indexed reports whether SQLite can find rows by the given columns without reading the whole table: either
-// an index of all rows begins with these columns, or the first of these columns is the rowid.
+// indexed reports whether SQLite can find rows by the given columns without reading all rows. SQLite can do so
+// if an index of all rows begins with these columns, or if the first of these columns is the rowid.
 func (t *table) indexed(columns []*column) bool {
 	return columns[0].rowid || slices.ContainsFunc(t.indexes, func(x *index) bool {
 		return x.partial == "" && x.beginsWith(columns)
@@ -279,7 +279,7 @@ func (t *table) withoutIndex(columns []*column) string {
 	return "no index begins with " + key
 }
 
-// beginsWith reports whether the first columns of an index are the given ones, in any order.
+// beginsWith reports whether the first columns of an index are the given columns, in any order.
 func (x *index) beginsWith(columns []*column) bool {
 	return len(x.columns) >= len(columns) && !slices.ContainsFunc(columns, func(c *column) bool { return !slices.Contains(x.columns[:len(columns)], c) })
 }

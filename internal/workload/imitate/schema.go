@@ -63,9 +63,9 @@ type index struct {
 	whole   bool // the index has no expressions
 	parts   []part
 	groups  []distinct // distinct values of the first column, of the first two columns, …
-	changes []int64    // for each element of the field "groups": number of rows whose values in these columns differ from those of the row before
+	changes []int64    // for each element of the field "groups": number of rows whose values in these columns differ from the values in the row before
 	last    []uint64   // for each element of groups: the hash of the values of these columns in the row before
-	sibling bool       // generated rows are distinct in this index's columns, because they are distinct in those of the table's composite index
+	sibling bool       // generated rows are distinct in this index's columns, because they are distinct in the columns of the table's composite index
 	loose   string     // why the workload has the index without UNIQUE, or ""
 }
 

@@ -25,7 +25,7 @@ func (r *reservoir[T]) add(v T, size int) {
 	}
 }
 
-// slot returns where to put the next value, or nil if it is not part of the sample.
+// slot returns the place for the next value in the sample, or nil if that value is not part of the sample.
 func (r *reservoir[T]) slot(size int) *T {
 	if r.random == nil {
 		r.random = rand.New(rand.NewPCG(1, 2)) // a constant seed, so that the same database always results in the same workload
@@ -46,8 +46,8 @@ func (r *reservoir[T]) slot(size int) *T {
 const most = 4096
 
 // distinct counts the distinct values of a column, and measures how unequal their frequencies are.
-// If there are more values than the constant "most" says, it makes estimates that are right to
-// about 2 %: of the number of values by HyperLogLog (P. Flajolet and others, AofA 2007), and of the
+// If there are more values than the constant "most" says, it makes estimates that are right to about
+// 2 %. It estimates the number of values by HyperLogLog (P. Flajolet and others, AofA 2007), and the
 // sum of the squared frequencies by a count sketch (M. Charikar and others, ICALP 2002).
 type distinct struct {
 	n       int64
@@ -80,7 +80,7 @@ func (d *distinct) estimate(hash uint64, n int64) {
 	d.squares[other>>51] += n * (int64(other&1)*2 - 1)
 }
 
-// values returns the number of distinct values. If it is greater than the constant "most", it is an estimate.
+// values returns the number of distinct values. A number greater than the constant "most" is an estimate.
 func (d *distinct) values() int64 {
 	if d.n == 0 || d.counts != nil {
 		return int64(len(d.counts))
@@ -124,9 +124,9 @@ func (d *distinct) repeated() bool {
 	return d.values() < d.n/2 || d.repeats()*float64(d.n) > 0.5
 }
 
-// choices estimates the number of values from which the rows' values were chosen. It is at least the
-// number of values that occur. It is greater if equal rows are rarer than they would be if only these
-// values could be chosen.
+// choices estimates the number of values from which the rows' values were chosen. The estimate is at
+// least the number of values that occur. If equal rows are rarer than a choice from only these values
+// would make them, the estimate is greater.
 func (d *distinct) choices() int64 {
 	n := d.values()
 	if p := d.repeats(); p*float64(n) < 1 {

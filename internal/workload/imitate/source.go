@@ -1,6 +1,6 @@
 // Package imitate makes a workload from a database. The workload has the database's schema, and
-// rows that are similar to its rows but not the same. The package reads a private copy, so that
-// the database is never written, locked or otherwise disturbed.
+// rows that are similar to the database's rows but not the same. The package reads a private copy,
+// so that the database is never written, locked or otherwise disturbed.
 package imitate
 
 import (

@@ -49,8 +49,8 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 	return found, ctx.Err()
 }
 
-// The method "without" drops the given triggers, inserts rows of a data set, and rolls both back. It returns
-// the error of inserting the rows.
+// The method "without" drops the given triggers and inserts rows of a data set. Then it rolls all changes
+// back. It returns the error of inserting the rows.
 func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object) error {
 	return l.undone(ctx, triggers, func(tx *sql.Tx) error { return l.rows(ctx, tx, d, 0, min(triedRows, d.Total)) })
 }

@@ -19,7 +19,7 @@ type Answer struct {
 	Database   string // path of the database
 	File       string // file of the workload; "" if there is none
 	Kept       string // file with the imitation's database; "" if it was removed
-	Measure    string // command that measures the workload at the scale "quick"; "" without a file
+	Measure    string // command that measures the workload at the scale "quick"; "" if the field File is ""
 	Full       string // flag that makes the command Measure use the scale "full"
 	Workload   *Workload
 	Comparison *Comparison // comparison of the imitation with the database; nil if they were not compared

@@ -159,7 +159,7 @@ func copyOnce(ctx context.Context, path, to string) (string, error) {
 // killed while it wrote.
 func idle(path string) error {
 	journal := filepath.Base(path) + "-journal"
-	// A committed transaction may leave a journal whose first byte is zero.
+	// A committed transaction may leave a journal whose first byte is zero. SQLite ignores such a journal.
 	first, err := head(path+"-journal", 1)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

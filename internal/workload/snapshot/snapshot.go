@@ -170,7 +170,7 @@ func address(path, query string) string {
 }
 
 // schemaOf is a query for the statements of a schema, in an order in which they can be run
-// again. Virtual tables come first, because creating one also creates ordinary tables.
+// again. Virtual tables come first, because creating a virtual table also creates ordinary tables.
 const schemaOf = `SELECT type, sql FROM sqlite_schema WHERE sql <> '' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 ORDER BY CASE WHEN sql LIKE 'CREATE VIRTUAL%' THEN 0 WHEN type = 'table' THEN 1 WHEN type = 'index' THEN 2 WHEN type = 'view' THEN 3 ELSE 4 END, rowid`
 

@@ -224,8 +224,8 @@ func TestAtRest(t *testing.T) {
 	}
 }
 
-// TestLog checks that a copy has the committed transactions in the write-ahead log and no others, both
-// of a database that an application has open and of one whose application was killed.
+// TestLog checks that a copy has only the committed transactions of the write-ahead log. It copies a
+// database that an application has open, and a database whose application was killed.
 func TestLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	db := open(t, path, "PRAGMA journal_mode = wal", "PRAGMA wal_autocheckpoint = 0", "CREATE TABLE t(a)", "INSERT INTO t VALUES (1)",
@@ -315,7 +315,7 @@ func TestUntouched(t *testing.T) {
 }
 
 // TestBesideWriter checks that an application that writes all the time does not have to wait. Each
-// copy must have only complete transactions. If that cannot be known, take must return an error.
+// copy must have only complete transactions. If take cannot be sure of that, it must return an error.
 func TestBesideWriter(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -330,7 +330,7 @@ func TestBesideWriter(t *testing.T) {
 			t.Parallel()
 			path := made(t, "delete")
 			end := beside(t, path, test.script+"; write") // the application fails if the database is locked
-			said := false                                 // whether the writer wrote during a copy; without a free CPU it may not
+			said := false                                 // whether the writer wrote during a copy; if no CPU is free, it may not write then
 			for i := 0; i < 2 || !said && i < 1000; i++ {
 				dir := t.TempDir()
 				s, err := take(t.Context(), path, dir, pause/4)
@@ -492,7 +492,7 @@ func TestStrangersQuery(t *testing.T) {
 	s := taken(t, path)
 	other := filepath.Join(t.TempDir(), "other.db")
 	for _, sql := range []string{"ATTACH '" + path + "' AS y", "VACUUM INTO '" + other + "'"} {
-		query := "SELECT 1 AS x) LIMIT 1; " + sql + "; SELECT * FROM (SELECT 2 AS x" // the query ends a SELECT of ours, and begins another
+		query := "SELECT 1 AS x) LIMIT 1; " + sql + "; SELECT * FROM (SELECT 2 AS x" // the query ends the SELECT that Rows writes around it, and begins another SELECT
 		if _, err := s.Rows(t.Context(), query, []driver.ColumnType{anInt}); err == nil {
 			t.Errorf("%s: it is run", sql)
 		}

@@ -54,7 +54,7 @@ func (e event) open(thread int, inherit bool) (fd int, err error) {
 type counter struct {
 	event event
 	fds   []int
-	buf   [24]byte // read uses this buffer, because an allocation would count as the driver's
+	buf   [24]byte // read uses this buffer, because allocating a new one would be counted among the driver's allocations
 }
 
 // newCounter begins to count an event. It returns nil if this system cannot count the event, or if

@@ -262,7 +262,7 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	if code == driver.CodeLocked && !gaveUp && now()-begin >= patience.Nanoseconds() {
 		// The library has waited although the busy timeout is 0. Either its own busy handler waits,
 		// or it waits for the other connection of a shared cache. PRAGMA busy_timeout replaces a
-		// busy handler, so a second attempt shows which of them it is.
+		// busy handler. So if a second attempt fails with SQLITE_BUSY, the busy handler has waited.
 		if err := second.Script(ctx, "PRAGMA busy_timeout=0"); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ type fake struct {
 	quiet    bool          // inserted rows are not recorded in log
 	checks   int           // how often quick_check was run
 	hang     chan struct{} // if not nil, quick_check waits until this channel is closed
-	classes  driver.Row    // the classes of the values in a row that has a wrong class; nil if all values have the declared classes
+	classes  driver.Row    // the SQLite types of the values in a row that has a wrong type; nil if all values have the declared types
 }
 
 func newFake() *fake {
@@ -186,7 +186,7 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 	}
 	if strings.HasPrefix(s.st.SQL, "WITH sqlite3perf_result(") {
 		if s.classes == nil {
-			return nil // all values have the declared classes
+			return nil // all values have the declared types
 		}
 		return visit(s.classes)
 	}

@@ -131,9 +131,9 @@ func (c *mixClient) record() {
 	c.took = c.took[:0]
 }
 
-// attempt does an operation with row r of its parameters. If op.mutex is set, it holds the mutex
-// during that. It reports whether the operation ended early because a statement returned no
-// rows.
+// attempt does an operation with row r of its parameters. If op.mutex is set, attempt holds the mutex
+// while the operation runs. It reports whether the operation ended early because a statement returned
+// no rows.
 func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	if op.mutex {
 		c.lock()

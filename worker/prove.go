@@ -302,7 +302,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 		err = other.Script(ctx, "ROLLBACK")
 	case got["journal_mode"] == "wal":
 		// In WAL mode, exclusive and immediate transactions take the same lock, so they cannot be
-		// distinguished. The requested mode is assumed.
+		// distinguished. The requested kind of transaction is assumed.
 		seen["txlock"] = "immediate"
 		if t.req.Settings["txlock"] == "exclusive" {
 			seen["txlock"] = "exclusive"

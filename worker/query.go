@@ -19,7 +19,7 @@ type queryClient struct {
 	stmt    driver.Stmt
 	rows    int64
 	latency *latency.Recorder // nil if there is only one execution
-	turns   *clientTurns      // pauses the phase after each slice (a part of it), so that other trials can run; nil if it is measured in one piece
+	turns   *clientTurns      // pauses the phase after each slice (a part of the phase), so that other trials can run; nil if the phase is measured in one piece
 	leads   bool              // true for the client whose operations are counted to find the end of a slice
 	byRow   *rowTurns         // divides single executions into slices; nil if there are several executions or clients
 	err     error

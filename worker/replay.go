@@ -46,7 +46,7 @@ type replayClient struct {
 	said    map[int]said  // by code, the first error with this code that is neither a lock error nor in the recording
 	elapsed int64
 	asking  int64        // time in ns spent on asking the library for results
-	turns   *clientTurns // pauses the replay after each slice (a part of it), so that other trials can run; nil if it is measured in one piece
+	turns   *clientTurns // pauses the replay after each slice (a part of the replay), so that other trials can run; nil if the replay is measured in one piece
 	state   *clientState // nil if the replay's PatienceMS is 0
 	err     error
 }

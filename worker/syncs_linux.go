@@ -125,7 +125,7 @@ func installFilter() (int, error) {
 // ioCounter reads how much this process has synced and written. A nil ioCounter counts nothing.
 type ioCounter struct {
 	file *os.File
-	buf  [512]byte // read uses this buffer, because an allocation would count as the driver's
+	buf  [512]byte // read uses this buffer, because allocating a new one would be counted among the driver's allocations
 }
 
 func newIOCounter() (*ioCounter, error) {

@@ -16,8 +16,8 @@ import (
 const mixVerified = 1000
 
 // verifyMix runs the first operations of a mix one after another and rolls back their changes. It
-// returns the hash of all values that the operations return and of how they end. If the mix has no
-// operation whose answers can be verified, it runs nothing.
+// returns the hash of all values that the operations return, and of the marks of operations that end
+// early (see [plan.Hash]). If the mix has no operation whose answers can be verified, it runs nothing.
 func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err error) {
 	var h plan.Hash
 	if !slices.ContainsFunc(p.Mix.Operations, tells) {

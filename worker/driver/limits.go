@@ -15,7 +15,7 @@ import (
 type Limits struct {
 	declared map[string]string
 
-	mu     sync.Mutex // because checks may run at the same time
+	mu     sync.Mutex // protects the field "proven", because checks may run at the same time
 	proven map[string]bool
 }
 

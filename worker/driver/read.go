@@ -36,7 +36,8 @@ func Number(ctx context.Context, r Runner, sql string) (n int64, err error) {
 	return n, err
 }
 
-// Statements returns the statements of a script, without the white space and comments before each.
+// Statements returns the statements of a script, without the white space and comments before a
+// statement.
 func Statements(script string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for rest := TrimScript(script); rest != ""; rest = TrimScript(rest) {

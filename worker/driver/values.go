@@ -61,7 +61,7 @@ func (c ColumnType) String() string {
 	return c.Type.String()
 }
 
-// MarshalText writes the type's name, with "?" if it may be NULL.
+// MarshalText writes the type's name, with "?" if the column may be NULL.
 func (c ColumnType) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.

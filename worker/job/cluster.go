@@ -291,7 +291,7 @@ func (w *writing) await(ctx context.Context, id int64) error {
 	return ctx.Err()
 }
 
-// atAll runs f for all members at once and returns the error of each.
+// atAll runs f for all members at once and returns the error of each member.
 func (w *writing) atAll(f func(member int) error) []error {
 	errs := make([]error, len(w.members))
 	var all sync.WaitGroup

@@ -72,8 +72,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 		pages = append(pages, g)
 	}
 
-	// Each repetition reads every page both ways, in shuffled order, so that drift of the
-	// machine's speed affects all pages and both ways equally.
+	// Each repetition reads every page by OFFSET and by keyset, in shuffled order, so that drift of
+	// the machine's speed affects all pages and both statements equally.
 	random := rand.New(rand.NewPCG(d.Seed, 0))
 	begin, last := time.Now(), time.Now()
 	complete := 0

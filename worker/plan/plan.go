@@ -109,8 +109,8 @@ type Generator struct {
 	// NullPermille says how many of 1000 values are NULL, on average. It may be set for any kind.
 	NullPermille int64 `json:"null_permille,omitempty" jsonschema:"maximum=1000"`
 
-	Low  int64   `json:"low,omitempty" jsonschema:"signed"`                   // kind serial: first value; int, zipf, shuffle: least value; text, blob, hex: least bytes; words: least words; time: start in ms
-	High int64   `json:"high,omitempty" jsonschema:"signed"`                  // kind int, zipf, shuffle: greatest value; text, blob, hex: most bytes; words: most words; time: random within [Low, High) if High > Low
+	Low  int64   `json:"low,omitempty" jsonschema:"signed"`                   // kind serial: first value; int, zipf, shuffle: least value; text, blob, hex: least number of bytes; words: least number of words; time: start in ms
+	High int64   `json:"high,omitempty" jsonschema:"signed"`                  // kind int, zipf, shuffle: greatest value; text, blob, hex: greatest number of bytes; words: greatest number of words; time: random within [Low, High) if High > Low
 	Step int64   `json:"step,omitempty" jsonschema:"signed"`                  // kind serial, time: added for each row; shuffle: difference of neighboring values
 	Skew float64 `json:"skew,omitempty" jsonschema:"minimum=0.01,maximum=20"` // kind zipf, pick, words: the exponent s of the Zipf distribution; pick, words: 0 makes all rows equally likely
 
@@ -253,7 +253,7 @@ type MixCall struct {
 	Call
 
 	// IfEmpty ends the operation if the statement returns no rows, regardless of Rows. The
-	// calls after it are not executed. In a transaction, IfEmpty is EmptyCommit or
+	// later calls of the operation are not executed. In a transaction, IfEmpty is EmptyCommit or
 	// EmptyRollback, which says how the transaction ends. Without a transaction, IfEmpty is
 	// EmptyStop.
 	IfEmpty string `json:"if_empty,omitempty" jsonschema:"constants=Empty"`

@@ -313,9 +313,9 @@ func TestTxStmt(t *testing.T) {
 	}
 }
 
-// TestScriptIsLinear checks that a long script is passed to the library in pieces. The library here
-// copies the rest of the text for each statement. With pieces, a script four times as long must make
-// it copy only about four times as many bytes; as one text, it would be sixteen times as many.
+// TestScriptIsLinear checks that a long script is passed to the library in pieces. The fake library
+// copies the rest of the text for each statement. If the script is four times as long, the library must
+// copy only about four times as many bytes. Without pieces, it would copy sixteen times as many.
 func TestScriptIsLinear(t *testing.T) {
 	copied := func(statements int) int {
 		p, fakes := open(t, 1)

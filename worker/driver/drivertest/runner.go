@@ -37,7 +37,7 @@ func try(f func()) (err error) {
 }
 
 // finally calls the function f and then, even if f fails, the function "last". It fails with the
-// errors of both.
+// errors of both functions.
 func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 
 // within calls the function f. If f fails, the error message begins with the parameter "where".

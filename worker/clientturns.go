@@ -43,8 +43,8 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 
 // operation must be called before each operation of a query or a mix. The parameter "leads" is true
 // if the client is the first one, and "elapsed" is the client's time so far. If a slice has ended,
-// operation waits for the next turn of this process, and returns how long it waited. The parameter
-// "elapsed" and the result are in nanoseconds.
+// operation waits until the other trials have had their turns, and returns how long it waited. The
+// parameter "elapsed" and the result are in nanoseconds.
 func (t *clientTurns) operation(leads bool, elapsed int64) (waited int64, err error) {
 	if !leads {
 		return t.park(0) // the time of the phase never decreases, so 0 does not change it

@@ -28,9 +28,9 @@ const (
 	perfExcludeHV     = 1 << 6
 )
 
-// open begins to count the event e in a thread. It does not count while the thread executes kernel
-// code. If the parameter "inherit" is true, it also counts in the threads and processes that this
-// thread starts later.
+// open begins to count the event e in a thread. The kernel does not count while the thread executes
+// kernel code. If the parameter "inherit" is true, it also counts in the threads and processes that
+// this thread starts later.
 func (e event) open(thread int, inherit bool) (fd int, err error) {
 	attr := struct { // perf_event_attr, PERF_ATTR_SIZE_VER0
 		kind, size                                         uint32

@@ -226,7 +226,7 @@ func serve(t *testing.T, d driver.Driver, req protocol.Request) []protocol.Respo
 // serveLine sends the worker a request that is given as text, and returns its answers.
 func serveLine(t *testing.T, d driver.Driver, line string) []protocol.Response {
 	t.Helper()
-	// Like the lab, keep the writing end of the pipe open until the worker has ended.
+	// Like the lab (sqlite3perf itself), keep the writing end of the pipe open until the worker has ended.
 	r, w := io.Pipe()
 	defer w.Close()
 	go func() { _, _ = io.WriteString(w, line+"\n") }() // if writing fails, Serve reports the missing request

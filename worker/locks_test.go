@@ -160,7 +160,7 @@ func (d *countingDB) Waited() (int64, time.Duration) {
 }
 
 // TestWaitsForConnections checks that a sample has the waits of all pools during the phase, without
-// the waits of the verification. If the driver does not count waits, the sample must have none.
+// the waits before its clock starts. If the driver does not count waits, the sample must have none.
 func TestWaitsForConnections(t *testing.T) {
 	for pools, s := range map[int64]driver.Settings{1: {"pool_size": "3"}, 2: {"pool_size": "1", "pool_readers": "3"}} {
 		c := &counting{fake: newFake()}
@@ -222,7 +222,7 @@ func TestPatience(t *testing.T) {
 	t.Cleanup(func() { close(forever) })
 	var begun atomic.Int64
 	f.answer = func(string, []any) ([]driver.Row, error) {
-		if begun.Add(1) > 1100 { // the verification pass is over
+		if begun.Add(1) > 1100 { // the verification pass, before the clock starts, is over
 			<-forever
 		}
 		return []driver.Row{{{Int: 1}}}, nil

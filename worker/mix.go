@@ -67,8 +67,9 @@ type mixClient struct {
 // maxHistograms is the maximum number of histograms that the clients of a phase have together.
 const maxHistograms = 256
 
-// mixOp is an operation of the mix as one client runs it, with the parameters of a chunk. The fields
-// that an execution needs come first, so that they share few cache lines (see [mixCall]).
+// mixOp is an operation of the mix as one client runs it, with the parameters of one chunk of
+// operations (see [mixChunk]). The fields that an execution needs come first, so that they share
+// few cache lines (see [mixCall]).
 type mixOp struct {
 	runner  driver.Runner // the runner that prepared the statements
 	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex or timeout
@@ -195,8 +196,9 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	return nil
 }
 
-// beforeMix verifies the operations of a mix and empties the caches if they must be cold. It must be called
-// before the clients take connections. It returns the checksum of the operations' results.
+// beforeMix verifies the operations of a mix and empties the caches if they must be cold. It must
+// be called before the clients take connections. It returns the checksum of the operations'
+// results.
 func (t *trial) beforeMix(ctx context.Context, p *plan.Phase) (checksum string, err error) {
 	if err := t.canRun(p.Mix); err != nil {
 		return "", err

@@ -106,8 +106,8 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// refill records the latencies of a chunk and generates the next chunk. It measures the CPU time
-// and the instructions that this takes, if the system reports them.
+// refill records the latencies of a chunk of operations and generates the next chunk. It measures
+// the CPU time and the instructions that this takes, if the system reports them.
 func (c *mixClient) refill() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

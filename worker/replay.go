@@ -247,7 +247,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 }
 
 // ask asks the library how many rows event i has changed. It also asks for the last insert ID if
-// the application did so.
+// the recorded application asked for it.
 func (c *replayClient) ask(i int) (err error) {
 	if c.affected[i], err = c.result.RowsAffected(); err != nil {
 		return err

@@ -60,8 +60,8 @@ func (t *rowTurns) execution() {
 	t.next, t.left = firstRow, 1
 }
 
-// row must be called with each row that is read. If a slice ends, row waits for
-// this process's next turn.
+// row must be called with each row that is read. If a slice ends, row waits until the other trials
+// have had their turns.
 func (t *rowTurns) row() error {
 	if t.left--; t.left > 0 {
 		return nil

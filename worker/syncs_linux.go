@@ -20,8 +20,8 @@ var syncsMade atomic.Int64
 
 // countSyncs begins to count in syncsMade. Before the kernel executes a call that waits for the
 // disk, it notifies this process of the call (see seccomp_unotify(2)). This needs no privileges,
-// and also works for libraries that make system calls without the C library. It cannot be turned
-// off again.
+// and also works for libraries that make system calls without the C library. Counting cannot be
+// turned off again.
 var countSyncs = sync.OnceValue(func() error {
 	ready := make(chan error)
 	go answerSyncs(ready)

@@ -70,9 +70,9 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	return h.Sum(), nil
 }
 
-// undoing begins the transaction in which all operations are verified, and which is rolled back at
-// the end. If the library's transactions cannot read, undoing returns a substitute whose Rollback
-// restores the current state of the database.
+// undoing begins the transaction in which all operations are verified. The transaction is rolled
+// back at the end. If the library's transactions cannot read, undoing returns a substitute whose
+// Rollback restores the current state of the database.
 func (t *trial) undoing(ctx context.Context, conn driver.Conn) (driver.Tx, error) {
 	r, ok := t.db.(driver.Restorer)
 	if _, limited := t.drv.Info().Limit("transactions", "reads"); !ok || !limited {

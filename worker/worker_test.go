@@ -298,7 +298,7 @@ func TestMixCountsLockErrors(t *testing.T) {
 	if s.Operations != 100 || s.Failed != s.Errors[0].Count || s.Latency[1].Failed != s.Failed || s.Latency[0].Count+s.Latency[1].Count != 100 {
 		t.Errorf("%d operations, %d failed, errors %+v, latency %+v", s.Operations, s.Failed, s.Errors, s.Latency)
 	}
-	rollbacks := int64(-1) // -1, because the rollback of the verification pass does not count
+	rollbacks := int64(-1) // -1, because the rollback of the verification pass, before the clock starts, does not count
 	for _, line := range story(f) {
 		if line == "rollback" {
 			rollbacks++

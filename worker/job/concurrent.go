@@ -164,8 +164,8 @@ func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Pro
 }
 
 // checkpoint runs checkpoints until the job ends. It ignores errors, for example if another
-// connection holds a lock, because checkpoints only have to disturb the clients. The test looks at the
-// database that the job leaves behind.
+// connection holds a lock, because checkpoints only have to disturb the clients. The command crash,
+// which runs this job, then checks the database that the job leaves behind.
 func (cl *clients) checkpoint() {
 	<-cl.started
 	for n := 0; !cl.stop.Load(); n++ {

@@ -21,7 +21,7 @@ type column struct {
 	linked  linkState
 	sources []*column // kind format, sha256, coalesce: one column for each name in Of; ref, pick, words: one column
 	per     int64     // kind ref: how many rows share one row of the source
-	total   uint64    // kind pick, words: how many rows the source's set has
+	total   uint64    // kind pick, words: how many rows the source's data set has
 	number  *column   // kind pick: the column with the number of the picked row; nil if the row is drawn at random
 	zipf    *zipf     // kind zipf, pick, words: draws numbers with a skew; nil if all numbers are equally likely
 	shuffle *shuffle  // kind shuffle: the permutation

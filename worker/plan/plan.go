@@ -281,8 +281,8 @@ type Query struct {
 	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // number of passes; each pass runs the statement as many times as ForEach says
 	Clients int    `json:"clients" jsonschema:"minimum=1"` // goroutines; each runs the whole phase on its own connection
 
-	// Returns names the generated values that the results for all rows of ForEach together must equal,
-	// in order. If Returns is nil, the results of all drivers must be equal.
+	// Returns names generated values. The results for all rows of ForEach, one after the other, must equal
+	// these values. If Returns is nil, the results of all drivers must be equal.
 	Returns *Returns `json:"returns,omitempty"`
 }
 

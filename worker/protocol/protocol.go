@@ -98,9 +98,9 @@ type Request struct {
 	// Repeats asks the worker to execute some queries several times, although the plan executes
 	// them only once. The key is the name of a phase, and the value is the number of executions.
 	// The worker waits after every second execution, as between two slices. It waits less often if
-	// there are more than 24 executions, or more than 12 with several clients. It may also wait after
-	// each execution. If Slices divides the query by rows, it waits only between slices. The sample has the means of
-	// all executions, rounded down. A worker may ignore Repeats.
+	// there are more than 24 executions, or more than 12 with several clients. It may also wait
+	// after each execution. If Slices divides the query by rows, it waits only between slices. The
+	// sample has the means of all executions, rounded down. A worker may ignore Repeats.
 	Repeats map[string]int64 `json:"repeats,omitempty"`
 
 	// Environment names environment variables that the worker was started with. The worker must
@@ -218,9 +218,9 @@ type Sample struct {
 	// The next three fields are for a replay. Skipped counts the events that were not run, because
 	// their transaction had failed. Different counts the events with another outcome than the
 	// recorded one: another number of rows read or affected, another last insert ID, another error,
-	// or an error only in the recording or only in the replay. Unlocked counts, by recorded code, the events that failed
-	// because of a lock in the recording and succeeded in the replay. Such events say nothing about
-	// the database, so Different does not include them.
+	// or an error only in the recording or only in the replay. Unlocked counts, by recorded code,
+	// the events that failed because of a lock in the recording and succeeded in the replay. Such
+	// events say nothing about the database, so Different does not include them.
 	Skipped   int64        `json:"skipped,omitempty"`
 	Different int64        `json:"different,omitempty"`
 	Unlocked  []ErrorCount `json:"unlocked,omitempty"`

@@ -31,7 +31,7 @@ type waiter struct {
 	run  func(r runner)
 }
 
-// holdAll is SQL that takes a lock. While it is held, no other connection can read or write.
+// holdAll is SQL that takes a lock. While the lock is held, no other connection can read or write.
 const holdAll = "BEGIN EXCLUSIVE; INSERT INTO t (n) VALUES (1)"
 
 var waitLocked = []waiter{

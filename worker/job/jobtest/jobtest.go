@@ -195,7 +195,7 @@ func generate(t *testing.T, b *base) {
 	b.must(nil, rows(10_003, 100))
 	b.want(schema, `CREATE TABLE "bench"(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)`)
 	b.want("SELECT application_id FROM pragma_application_id", fmt.Sprint(job.ApplicationID))
-	// The first two rows of the data set "bench" for seed 42, according to generated-values.md.
+	// The first two rows must be those of the data set "bench" for seed 42 (see generated-values.md).
 	first := b.texts("SELECT ID || ' ' || rand || ' ' || hash FROM bench WHERE ID < 2 ORDER BY ID")
 	if want := firstRows(); first != want {
 		t.Errorf("first rows: got %s, want %s", first, want)

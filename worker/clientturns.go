@@ -15,7 +15,7 @@ import (
 type clientTurns struct {
 	slicing
 	together *barrier.Barrier
-	asked    atomic.Bool  // all clients must pause before their next operation
+	asked    atomic.Bool  // true if all clients must pause before their next operation
 	wall     atomic.Int64 // wall time of the phase so far, in ns: the greatest time that a client has passed to the method "park"
 	events   int64        // events in a slice of a replay
 	counted  atomic.Int64 // events in the current slice

@@ -376,7 +376,8 @@ func (c *mixClient) close() (err error) {
 	return err
 }
 
-// number returns the number, within the phase, of the client's j-th operation, counted from 0.
+// number returns the number that the client's operation j has among all operations of the phase. The
+// client's operations and the operations of the phase are counted from 0.
 func (c *mixClient) number(j int64) int64 { return c.id + j*c.clients }
 
 // fill chooses the operations of the next chunk and generates their parameters.

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// rowTurns divides the executions of a query into slices of rows. Without it, a query that is
+// rowTurns divides the executions of a query into slices of rows. Without rowTurns, a query that is
 // executed only once would be one long slice. A slice may begin in one execution and end in a later
 // one. The first row of each execution, and the time until that row, belong to no slice. This time
 // can be much longer than the time of later rows, for example if SQLite must sort the rows.

@@ -82,7 +82,7 @@ func ioctl(fd int, request uintptr, arg unsafe.Pointer) syscall.Errno {
 	return errno
 }
 
-// abi has numbers that package syscall lacks: of two system calls, and of the architecture.
+// abi has numbers that package syscall lacks: the numbers of two system calls and of the architecture.
 var abi = map[string]struct{ seccomp, syncfs, audit uint32 }{
 	"amd64": {317, 306, 0xc000003e},
 	"arm64": {277, 267, 0xc00000b7},

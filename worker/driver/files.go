@@ -93,7 +93,7 @@ type LimitAttached func(most int) (before int, err error)
 const SQLiteLimitAttached = 7
 
 // RunVacuum calls the function "run", which runs a VACUUM that [PlainVacuum] accepts. Until "run"
-// returns, SQLite may attach one database; this is set with the function "limit".
+// returns, SQLite may attach one database. RunVacuum sets this limit with the function "limit".
 func RunVacuum(limit LimitAttached, run func() error) error {
 	before, err := limit(1)
 	if err != nil {

@@ -29,7 +29,7 @@ const body = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 type writing struct {
 	cluster
 	*Database
-	members []driver.Member // if the database is not a cluster, a single member without a name
+	members []driver.Member // the cluster's members; if the database is not a cluster, a single member without a name
 	next    atomic.Int64    // the greatest ID that any client has given to a row so far
 }
 

@@ -74,8 +74,8 @@ func (s *shard) note(ns, rows int64, err error) error {
 	if err == nil {
 		s.rows += rows
 	} else {
-		// A failed operation counts like any other, so that failing does not make a
-		// group faster.
+		// A failed operation counts like any other operation, so that a group does not seem faster
+		// if its operations fail.
 		e, ok := errors.AsType[*driver.Error](err)
 		if !ok || !driver.IsLock(e.Code) && e.Primary() != driver.CodeConstraint {
 			return err

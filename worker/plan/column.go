@@ -295,9 +295,9 @@ func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) er
 
 // Limits of generators.
 const (
-	MaxValueBytes = 1_000_000_000 // number of bytes of a text or blob; the default limit of SQLite
-	MaxValues     = 10_000        // number of bounds of a generator, or of values with weights
-	MaxWords      = 1 << 16       // number of words in one value
+	MaxValueBytes = 1_000_000_000 // greatest number of bytes of a text or blob; SQLite's default limit
+	MaxValues     = 10_000        // greatest number of bounds of a generator, or of values with weights
+	MaxWords      = 1 << 16       // greatest number of words in one value
 )
 
 var (

@@ -162,7 +162,7 @@ const (
 	GenRef    = "ref"  // the value of a column of the parent set (or of its parent, and so on), in the row in which the generated row is nested
 	GenPick   = "pick" // the value of a column in a row of another set; the row is drawn at random, or its number is in the column that At names
 
-	GenShuffle  = "shuffle"  // Low, Low+Step, …, High, each once in random order
+	GenShuffle  = "shuffle"  // the values Low, Low+Step, …, High in random order, each value once
 	GenWords    = "words"    // several values of a column of another set, drawn at random and separated by spaces
 	GenCoalesce = "coalesce" // the first value that is not NULL among several columns; the INSERT chooses it with SQL's coalesce
 )

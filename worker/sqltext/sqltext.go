@@ -16,7 +16,7 @@ type Kind int
 // The kinds of tokens. See https://sqlite.org/src/file/src/tokenize.c.
 const (
 	Space     Kind = iota // white space, a byte order mark
-	Comment               // -- without the end of the line, /* … */
+	Comment               // -- and the rest of its line (without the line break), or /* … */
 	Word                  // a keyword, or a name that is not in quotes
 	Name                  // "…", […] or `…`
 	Text                  // '…'

@@ -83,7 +83,7 @@ func TestPooledStatementIsPreparedOncePerConnection(t *testing.T) {
 		return errors.Join(s.Exec(t.Context(), nil, 0, 0), s.Query(t.Context(), nil, 0, visit))
 	}
 	for _, held := range []bool{false, true} {
-		if held { // take the connection that was returned last, so that the statement runs on the other one
+		if held { // take the connection that was returned last, so that the statement runs on the other connection
 			c, err := db.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -138,7 +138,7 @@ func clean(x *db) {
 	within("the next borrower of the connection", func() {
 		x.conn(func(c runner) {
 			c.script("BEGIN; COMMIT") // BEGIN fails within a transaction
-			const n = 50_000          // enough rows for an interrupt that comes late to arrive during the query
+			const n = 50_000          // so many rows that an interrupt that comes late arrives during the query
 			c.want("SELECT count(*) FROM ("+numbers(n)+")", n)
 			c.exec("DELETE FROM t", nil)
 		})

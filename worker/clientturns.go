@@ -47,7 +47,7 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 // parameter "elapsed" and the result are in nanoseconds.
 func (t *clientTurns) operation(leads bool, elapsed int64) (waited int64, err error) {
 	if !leads {
-		return t.park(0) // the time of the phase never decreases, so 0 does not change it
+		return t.park(0) // park keeps the greatest time that a client has passed, so 0 changes nothing
 	}
 	if t.count() {
 		t.asked.Store(true)

@@ -217,8 +217,8 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	}
 }
 
-// observeMode creates a table to find the mode in which the file was opened. If SQLite refuses that
-// because the database is read-only, the mode is "ro". After any other error observeMode returns
+// observeMode creates a table to find the mode in which the file was opened. If SQLite cannot create
+// it because the database is read-only, the mode is "ro". After any other error observeMode returns
 // "".
 func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string {
 	queryOnly, _ := readPragma(ctx, c, "query_only")

@@ -339,8 +339,8 @@ func TestAnother(t *testing.T) {
 	}
 }
 
-// TestTimeout checks that operations that fail after their timeout are counted as canceled,
-// whichever error ended them, and are not repeated.
+// TestTimeout checks operations that fail after their timeout. They must be counted as canceled,
+// whatever their error is, and must not be repeated.
 func TestTimeout(t *testing.T) {
 	for what, test := range map[string]struct {
 		timeout time.Duration

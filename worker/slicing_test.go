@@ -45,7 +45,7 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestPause checks that memory allocated during pauses does not count.
+// TestPause checks that the stopwatch does not count memory that is allocated during pauses.
 func TestPause(t *testing.T) {
 	var w Stopwatch
 	w.Start()

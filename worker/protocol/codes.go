@@ -54,6 +54,6 @@ const (
 	CodeNoTrial = "no-trial"
 
 	// A command of the user failed.
-	CodePrepare = "prepare" // the command before the trial, so there was no trial
-	CodeCleanup = "cleanup" // the command after the trial
+	CodePrepare = "prepare" // the command before the trial failed, so there was no trial
+	CodeCleanup = "cleanup" // the command after the trial failed
 )

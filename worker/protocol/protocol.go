@@ -67,9 +67,9 @@ type Request struct {
 	Load   int `json:"load,omitempty"`
 	Loaded int `json:"loaded,omitempty"`
 
-	// Process, if not 0, says that the worker is a further process of a trial. It does its share
-	// of a mix while the other processes do theirs. The database exists and is in use. The mix is
-	// the only phase of the plan.
+	// Process is the number of this process in a trial of several processes, counted from 0. If it
+	// is not 0, the worker does its share of a mix while the other processes do theirs. The database
+	// then exists and is in use, and the mix is the only phase of the plan.
 	Process int `json:"process,omitempty"`
 
 	// TypesKnown says that the types of the statements' results were checked in an earlier trial with

@@ -207,7 +207,7 @@ func generate(t *testing.T, b *base) {
 	most := (b.parameters() - 1) / 2
 	for _, g := range []protocol.Generate{
 		{Batch: 1, Prepared: true}, {Batch: 7}, {Batch: 333, Vacuum: true}, {Batch: min(5000, most)},
-		{Batch: min(16_000, most), Prepared: true}, // more than the table has rows, unless SQLite's limit is lower
+		{Batch: min(16_000, most), Prepared: true}, // more rows than the table has, unless SQLite's limit is lower
 	} {
 		g.Table, g.Rows = "bench", 10_003
 		r := b.must(driver.Settings{"synchronous": "off"}, protocol.Job{Generate: &g}).Generate

@@ -47,7 +47,7 @@ func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *
 	return res, nil
 }
 
-// openAlone opens a data source name in its own directory. If that fails and the name means a file,
+// openAlone opens a data source name in its own directory. If opening fails and the name means a file,
 // it creates the file and tries again, because names with mode=ro need an existing file. Errors of
 // the library are in the result. An error of openAlone itself means that the directory or the file
 // could not be created, or that the directory could not be read.

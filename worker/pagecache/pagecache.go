@@ -1,4 +1,4 @@
-// Package pagecache drops files from the system's page cache, so that the next read of them waits for the disk.
+// Package pagecache drops files from the system's page cache, so that the next read waits for the disk.
 package pagecache
 
 import "os"

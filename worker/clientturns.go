@@ -15,7 +15,7 @@ import (
 type clientTurns struct {
 	slicing
 	together *barrier.Barrier
-	asked    atomic.Bool  // all clients must pause before their next operation
+	asked    atomic.Bool  // true if all clients must pause before their next operation
 	wall     atomic.Int64 // wall time of the phase so far, in ns: the greatest time that a client has passed to the method "park"
 	events   int64        // events in a slice of a replay
 	counted  atomic.Int64 // events in the current slice
@@ -43,11 +43,11 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 
 // operation must be called before each operation of a query or a mix. The parameter "leads" is true
 // if the client is the first one, and "elapsed" is the client's time so far. If a slice has ended,
-// operation waits for the next turn of this process, and returns how long it waited. The parameter
-// "elapsed" and the result are in nanoseconds.
+// operation waits until the other trials have had their turns, and returns how long it waited. The
+// parameter "elapsed" and the result are in nanoseconds.
 func (t *clientTurns) operation(leads bool, elapsed int64) (waited int64, err error) {
 	if !leads {
-		return t.park(0) // the time of the phase never decreases, so 0 does not change it
+		return t.park(0) // park keeps the greatest time that a client has passed, so 0 changes nothing
 	}
 	if t.count() {
 		t.asked.Store(true)

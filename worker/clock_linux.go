@@ -34,7 +34,7 @@ func waitUntil(t int64) {
 	}
 	if left := t - now(); left > fine {
 		ts := syscall.NsecToTimespec(left - fine)
-		_ = syscall.Nanosleep(&ts, nil) // if a signal ends the sleep early, the loop waits
+		_ = syscall.Nanosleep(&ts, nil) // if a signal ends the sleep early, the loop below waits for the remaining time
 	}
 	for now() < t {
 		runtime.Gosched()

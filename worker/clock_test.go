@@ -10,7 +10,7 @@ import (
 )
 
 // TestMixTimeIsOfItsOperations checks that the time of a mix in a closed loop does not include the
-// time for generating the parameters of each chunk.
+// time for generating the parameters of each chunk of operations.
 func TestMixTimeIsOfItsOperations(t *testing.T) {
 	call := plan.Call{SQL: `INSERT INTO "a" VALUES (?,?,?,?)`, Rows: -1}
 	for _, name := range []string{"a", "b", "c", "d"} {

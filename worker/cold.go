@@ -16,7 +16,7 @@ import (
 // coldFiles drops a database from the system's page cache.
 type coldFiles struct {
 	path     string
-	database *os.File // stays open until SQLite has closed the database, because closing this file would release SQLite's locks
+	database *os.File // stays open until SQLite has closed the database, because closing this file would release all POSIX locks of the process on it, including SQLite's
 }
 
 func newColdFiles(path string) (*coldFiles, error) {

@@ -89,7 +89,8 @@ func TestColdCaches(t *testing.T) {
 	}
 }
 
-// TestColdCachesUnsupported checks that a trial is not begun where caches cannot be dropped.
+// TestColdCachesUnsupported checks that no trial begins on a file system whose files cannot be dropped
+// from the page cache.
 func TestColdCachesUnsupported(t *testing.T) {
 	if pagecache.Check("/dev/shm") == nil {
 		t.Skip("/dev/shm is no tmpfs here")

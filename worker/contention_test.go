@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// lockedAtFirst makes INSERTs into the table b fail because of a lock. For each row, the first
-// attempts fail, as many as the parameter "attempts" says. The INSERTs of the verification, which run
+// lockedAtFirst makes INSERTs into the table b fail because of a lock. The parameter "attempts" is
+// the number of attempts that fail for each row. The INSERTs of the verification pass, which run
 // before the clock starts, succeed.
 func lockedAtFirst(f *fake, attempts int) {
 	var mu sync.Mutex
@@ -79,7 +79,7 @@ func TestMixRetriesLocksOnly(t *testing.T) {
 	f.answer = one
 	var tries atomic.Int64
 	f.execFail = func(sql string, _ []any) error {
-		if !strings.Contains(sql, `"b"`) || tries.Add(1) <= 30 { // the INSERTs of the verification pass succeed
+		if !strings.Contains(sql, `"b"`) || tries.Add(1) <= 30 { // the INSERTs of the verification pass, before the clock starts, succeed
 			return nil
 		}
 		return &driver.Error{Code: 13, Err: errors.New("database or disk is full")}

@@ -32,8 +32,8 @@ func (d *contextualDB) Script(ctx context.Context, sql string) error {
 }
 
 // TestContextOfPhase checks that the context of a phase can end only if the phase says so. A
-// context that cannot end must not have values, because libraries would search it at each
-// operation.
+// context that cannot end must not have values, because libraries would look for values in it at
+// each operation.
 func TestContextOfPhase(t *testing.T) {
 	for _, kind := range []string{"", "cancellable"} {
 		c := &contextual{fake: newFake()}

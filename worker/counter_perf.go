@@ -28,9 +28,9 @@ const (
 	perfExcludeHV     = 1 << 6
 )
 
-// open begins to count the event e in a thread. It does not count while the thread executes kernel
-// code. If the parameter "inherit" is true, it also counts in the threads and processes that this
-// thread starts later.
+// open begins to count the event e in a thread. The kernel does not count while the thread executes
+// kernel code. If the parameter "inherit" is true, it also counts in the threads and processes that
+// this thread starts later.
 func (e event) open(thread int, inherit bool) (fd int, err error) {
 	attr := struct { // perf_event_attr, PERF_ATTR_SIZE_VER0
 		kind, size                                         uint32
@@ -54,7 +54,7 @@ func (e event) open(thread int, inherit bool) (fd int, err error) {
 type counter struct {
 	event event
 	fds   []int
-	buf   [24]byte // read uses this buffer, because an allocation would count as the driver's
+	buf   [24]byte // read uses this buffer, because allocating a new one would be counted among the driver's allocations
 }
 
 // newCounter begins to count an event. It returns nil if this system cannot count the event, or if
@@ -82,7 +82,7 @@ func newCounter(e event) *counter {
 	return nil
 }
 
-// threads lists the threads of this process, in order.
+// threads lists the IDs of the threads of this process, in ascending order.
 func threads() (list []int) {
 	files, _ := os.ReadDir("/proc/self/task")
 	for _, f := range files {

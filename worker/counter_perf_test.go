@@ -142,7 +142,7 @@ func TestTrialCounts(t *testing.T) {
 }
 
 // TestMixCountsItsOperations checks that nothing is counted while a mix generates the parameters of
-// its next chunk. In this test, generating takes most of the CPU time.
+// its next chunk of operations. In this test, generating takes most of the CPU time.
 func TestMixCountsItsOperations(t *testing.T) {
 	mayCount(t)
 	worker.SetInstructions(t, worker.TaskClock)

@@ -47,7 +47,7 @@ func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *
 	return res, nil
 }
 
-// openAlone opens a data source name in its own directory. If that fails and the name means a file,
+// openAlone opens a data source name in its own directory. If opening fails and the name means a file,
 // it creates the file and tries again, because names with mode=ro need an existing file. Errors of
 // the library are in the result. An error of openAlone itself means that the directory or the file
 // could not be created, or that the directory could not be read.
@@ -217,8 +217,8 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	}
 }
 
-// observeMode creates a table to find the mode in which the file was opened. If SQLite refuses that
-// because the database is read-only, the mode is "ro". After any other error observeMode returns
+// observeMode creates a table to find the mode in which the file was opened. If SQLite cannot create
+// it because the database is read-only, the mode is "ro". After any other error observeMode returns
 // "".
 func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string {
 	queryOnly, _ := readPragma(ctx, c, "query_only")
@@ -262,7 +262,7 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	if code == driver.CodeLocked && !gaveUp && now()-begin >= patience.Nanoseconds() {
 		// The library has waited although the busy timeout is 0. Either its own busy handler waits,
 		// or it waits for the other connection of a shared cache. PRAGMA busy_timeout replaces a
-		// busy handler, so a second attempt shows which of them it is.
+		// busy handler. So if a second attempt fails with SQLITE_BUSY, the busy handler has waited.
 		if err := second.Script(ctx, "PRAGMA busy_timeout=0"); err != nil {
 			return err
 		}

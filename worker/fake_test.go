@@ -34,7 +34,7 @@ type fake struct {
 	quiet    bool          // inserted rows are not recorded in log
 	checks   int           // how often quick_check was run
 	hang     chan struct{} // if not nil, quick_check waits until this channel is closed
-	classes  driver.Row    // the classes of the values in a row that has a wrong class; nil if all values have the declared classes
+	classes  driver.Row    // the SQLite types of the values in a row that has a wrong type; nil if all values have the declared types
 }
 
 func newFake() *fake {
@@ -186,7 +186,7 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 	}
 	if strings.HasPrefix(s.st.SQL, "WITH sqlite3perf_result(") {
 		if s.classes == nil {
-			return nil // all values have the declared classes
+			return nil // all values have the declared types
 		}
 		return visit(s.classes)
 	}
@@ -226,7 +226,7 @@ func serve(t *testing.T, d driver.Driver, req protocol.Request) []protocol.Respo
 // serveLine sends the worker a request that is given as text, and returns its answers.
 func serveLine(t *testing.T, d driver.Driver, line string) []protocol.Response {
 	t.Helper()
-	// Like the lab, keep the writing end of the pipe open until the worker has ended.
+	// Like the lab (sqlite3perf itself), keep the writing end of the pipe open until the worker has ended.
 	r, w := io.Pipe()
 	defer w.Close()
 	go func() { _, _ = io.WriteString(w, line+"\n") }() // if writing fails, Serve reports the missing request

@@ -142,7 +142,7 @@ func FuzzServe(f *testing.F) {
 			req.Path = filepath.Join(t.TempDir(), "fuzz.db")
 			var err error
 			if line, err = json.Marshal(req); err != nil {
-				return // cannot be encoded, such as a missing type
+				return // the request cannot be encoded, for example because a type is missing
 			}
 		}
 		if bytes.ContainsRune(line, '\n') {

@@ -13,10 +13,10 @@ import (
 // file descriptor, and by then the descriptor may belong to another file.
 var asStdin *os.File
 
-// TestInput checks that reading from a pipe on standard input waits in the runtime's poller, which has
-// deadlines, and not in a system call.
+// TestInput checks that reading from a pipe on standard input waits in the runtime's poller, and not in
+// a system call. Only the poller obeys deadlines.
 func TestInput(t *testing.T) {
-	var pipe [2]int // a pipe whose reads block, such as a new process has; os.Pipe returns a non-blocking pipe
+	var pipe [2]int // a pipe whose reads block, like the standard input of a new process; os.Pipe returns a non-blocking pipe
 	if err := syscall.Pipe(pipe[:]); err != nil {
 		t.Fatal(err)
 	}

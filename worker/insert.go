@@ -307,8 +307,9 @@ func (i *inserter) execGroups(ctx context.Context, set *insertSet, groups, lo, h
 	return nil
 }
 
-// stmt returns the prepared INSERT for as many rows as the parameter "groups" says. It prepares the
-// INSERT when it is first needed. If a transaction is open, the result is bound to it.
+// stmt returns a prepared INSERT. The parameter "groups" is the number of rows that it inserts. stmt
+// prepares the INSERT when it is first needed. If a transaction is open, the result is bound to the
+// transaction.
 func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver.Stmt, error) {
 	st := set.stmts[groups]
 	if st == nil {

@@ -33,8 +33,8 @@ func judgeStates(ctx context.Context, d driver.Driver, req *protocol.Request, ou
 	return res, nil
 }
 
-// proveJudge opens a new database beside the databases to judge, reads the settings and versions,
-// and removes the database.
+// proveJudge opens a new database in a temporary directory next to req.Path, reads the settings and
+// versions, and removes the directory.
 func proveJudge(ctx context.Context, d driver.Driver, req *protocol.Request) (*protocol.Proof, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(req.Path), "judge-*")
 	if err != nil {
@@ -44,7 +44,7 @@ func proveJudge(ctx context.Context, d driver.Driver, req *protocol.Request) (*p
 	return proveNew(ctx, d, filepath.Join(dir, "proof.db"), req.Settings, 1, req)
 }
 
-// judge looks at what is in one database, writes to it, and opens it again.
+// judge reads the contents of one database, writes to the database, and opens it again.
 func judge(ctx context.Context, d driver.Driver, path string, req *protocol.Request) (out protocol.JudgedState) {
 	out.Transaction, out.Others = -1, -1
 	var unwritable error

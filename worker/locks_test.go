@@ -48,8 +48,8 @@ func (n *numbered) Prepare(ctx context.Context, st driver.Statement) (driver.Stm
 	return n.DB.Prepare(ctx, st)
 }
 
-// TestPoolReaders checks that the proof has the connections of both pools, and that operations that
-// only read use the second pool.
+// TestPoolReaders checks the setting pool_readers, which asks for a second pool. The proof must have the
+// connections of both pools, and operations that only read must use the second pool.
 func TestPoolReaders(t *testing.T) {
 	f := newFake()
 	f.answer = one
@@ -96,7 +96,7 @@ func TestPoolReaders(t *testing.T) {
 }
 
 // TestPoolReadersOwn checks that clients that keep their connections give back the connections of
-// both pools.
+// the first pool and of the readers' pool.
 func TestPoolReadersOwn(t *testing.T) {
 	f := newFake()
 	f.answer = one
@@ -160,7 +160,7 @@ func (d *countingDB) Waited() (int64, time.Duration) {
 }
 
 // TestWaitsForConnections checks that a sample has the waits of all pools during the phase, without
-// the waits of the verification. If the driver does not count waits, the sample must have none.
+// the waits before its clock starts. If the driver does not count waits, the sample must have none.
 func TestWaitsForConnections(t *testing.T) {
 	for pools, s := range map[int64]driver.Settings{1: {"pool_size": "3"}, 2: {"pool_size": "1", "pool_readers": "3"}} {
 		c := &counting{fake: newFake()}
@@ -222,7 +222,7 @@ func TestPatience(t *testing.T) {
 	t.Cleanup(func() { close(forever) })
 	var begun atomic.Int64
 	f.answer = func(string, []any) ([]driver.Row, error) {
-		if begun.Add(1) > 1100 { // the verification pass is over
+		if begun.Add(1) > 1100 { // the verification pass, before the clock starts, is over
 			<-forever
 		}
 		return []driver.Row{{{Int: 1}}}, nil
@@ -236,7 +236,7 @@ func TestPatience(t *testing.T) {
 		!strings.HasPrefix(last.Reason.Message, "no operation has ended for 50ms: of 2 clients 2 wait, 2 in operation ") {
 		t.Errorf("answered %+v", last.Reason)
 	}
-	if slices.Contains(f.log, "close") && strings.Count(strings.Join(f.log, "\n"), "close") > 1 { // one close is that of the pool with which the worker has observed txlock
+	if slices.Contains(f.log, "close") && strings.Count(strings.Join(f.log, "\n"), "close") > 1 { // the worker has closed one pool, with which it observed txlock
 		t.Error("the database was closed while operations were under way")
 	}
 }
@@ -286,7 +286,7 @@ func TestCheckHangs(t *testing.T) {
 	if last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeCheck || !strings.HasPrefix(last.Reason.Message, "the check hung: quick_check after the phase has not ended within 30ms") {
 		t.Errorf("answered %+v", last.Reason)
 	}
-	if strings.Count(strings.Join(story(f), "\n"), "close") > 1 { // one close is that of the pool with which the worker has observed txlock
+	if strings.Count(strings.Join(story(f), "\n"), "close") > 1 { // the worker has closed one pool, with which it observed txlock
 		t.Error("the database was closed while the check was under way")
 	}
 }
@@ -339,8 +339,8 @@ func TestAnother(t *testing.T) {
 	}
 }
 
-// TestTimeout checks that operations that fail after their timeout are counted as canceled,
-// whichever error ended them, and are not repeated.
+// TestTimeout checks operations that fail after their timeout. They must be counted as canceled,
+// whatever their error is, and must not be repeated.
 func TestTimeout(t *testing.T) {
 	for what, test := range map[string]struct {
 		timeout time.Duration
@@ -356,7 +356,7 @@ func TestTimeout(t *testing.T) {
 		f.answer = one
 		var attempts atomic.Int64
 		f.execFail = func(sql string, _ []any) error {
-			if !strings.Contains(sql, `"b"`) || !slices.Contains(story(f), "rollback") { // the INSERTs of the verification pass succeed
+			if !strings.Contains(sql, `"b"`) || !slices.Contains(story(f), "rollback") { // the INSERTs of the verification pass, before the clock starts, succeed
 				return nil
 			}
 			attempts.Add(1)

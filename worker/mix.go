@@ -45,7 +45,7 @@ type mixClient struct {
 	atMutex, backedOff protocol.Wait
 
 	state *clientState // what the client is doing, for runPatiently; nil if the mix's PatienceMS is 0
-	turns *clientTurns // pauses the mix after each slice (a part of it), so that other trials can run; nil if the mix is measured in one piece
+	turns *clientTurns // pauses the mix after each slice (a part of the mix), so that other trials can run; nil if the mix is measured in one piece
 	leads bool         // true for the client whose operations are counted to find the end of a slice
 
 	elapsed int64 // time in ns from the beginning to the end of the last operation, without the time for generating parameters
@@ -54,7 +54,7 @@ type mixClient struct {
 	counted count // instructions executed for generating parameters
 	counter *counter
 	rows    int64
-	count   func(driver.Row) error // adds a row to rows; made once, because a closure per operation would be an allocation
+	count   func(driver.Row) error // adds 1 to the field rows; made once, because a closure per operation would be an allocation
 	err     error
 
 	// Counts of operations that ended with an error, by the error's code. The field "errors" counts
@@ -67,8 +67,9 @@ type mixClient struct {
 // maxHistograms is the maximum number of histograms that the clients of a phase have together.
 const maxHistograms = 256
 
-// mixOp is an operation of the mix as one client runs it, with the parameters of a chunk. The fields
-// that an execution needs come first, for the same reason as in [mixCall].
+// mixOp is an operation of the mix as one client runs it, with the parameters of one chunk of
+// operations (see [mixChunk]). The fields that an execution needs come first, so that they share
+// few cache lines (see [mixCall]).
 type mixOp struct {
 	runner  driver.Runner // the runner that prepared the statements
 	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex or timeout
@@ -142,7 +143,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		defer func() { s.WALRestarts = log.restarts() }()
 	}
 	if processes > 1 {
-		w.prepare() // prepare the stopwatch now, because the other processes may already use the database when this process begins
+		w.prepare() // prepare the stopwatch before the order to begin, because after the order other processes may already use the database
 		if err := t.meet(ctx, p.Name, protocol.TypePrepared, protocol.TypeBegin); err != nil {
 			return err
 		}
@@ -195,8 +196,9 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	return nil
 }
 
-// beforeMix does what must be done before the clients of a mix take connections. It returns the checksum of
-// what the operations return.
+// beforeMix verifies the operations of a mix and empties the caches if they must be cold. It must
+// be called before the clients take connections. It returns the checksum of the operations'
+// results.
 func (t *trial) beforeMix(ctx context.Context, p *plan.Phase) (checksum string, err error) {
 	if err := t.canRun(p.Mix); err != nil {
 		return "", err
@@ -374,7 +376,8 @@ func (c *mixClient) close() (err error) {
 	return err
 }
 
-// number returns the number, within the phase, of the client's j-th operation, counted from 0.
+// number returns the number that the client's operation j has among all operations of the phase. The
+// client's operations and the operations of the phase are counted from 0.
 func (c *mixClient) number(j int64) int64 { return c.id + j*c.clients }
 
 // fill chooses the operations of the next chunk and generates their parameters.

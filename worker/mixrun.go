@@ -106,8 +106,8 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// refill records the latencies of a chunk and generates the next chunk. It measures the CPU time
-// and the instructions that this takes, if the system reports them.
+// refill records the latencies of a chunk of operations and generates the next chunk. It measures
+// the CPU time and the instructions that this takes, if the system reports them.
 func (c *mixClient) refill() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -131,9 +131,9 @@ func (c *mixClient) record() {
 	c.took = c.took[:0]
 }
 
-// attempt does an operation with row r of its parameters. If op.mutex is set, it holds the mutex
-// during that. It reports whether the operation ended early because a statement returned no
-// rows.
+// attempt does an operation with row r of its parameters. If op.mutex is set, attempt holds the mutex
+// while the operation runs. It reports whether the operation ended early because a statement returned
+// no rows.
 func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	if op.mutex {
 		c.lock()

@@ -80,8 +80,9 @@ func TestSharesOfMix(t *testing.T) {
 	}
 }
 
-// TestShareOfNothing checks that a further process fails if the first process has created no
-// database. If there is a database, the further process must not remove it when the lab has gone.
+// TestShareOfNothing checks that the second process of a trial fails if the first process has created
+// no database. If there is a database, the second process must not remove it when the lab (the program
+// that started the process) has gone.
 func TestShareOfNothing(t *testing.T) {
 	f, req := sharing(t, 1)
 	x := converse(t, f, req)

@@ -47,8 +47,8 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 }
 
 // proveReaders opens a second pool, for operations that only read, if the setting pool_readers asks for
-// it. It adds the settings of the second pool's connections to the proof. While it reads them, all
-// connections of both pools are in use.
+// it. It adds the settings of the second pool's connections to the proof. While it reads these
+// settings, all connections of both pools are in use.
 func (t *trial) proveReaders(ctx context.Context, proof *protocol.Proof) error {
 	v, set := t.req.Settings["pool_readers"]
 	n := t.req.Settings.PoolReaders()
@@ -302,7 +302,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 		err = other.Script(ctx, "ROLLBACK")
 	case got["journal_mode"] == "wal":
 		// In WAL mode, exclusive and immediate transactions take the same lock, so they cannot be
-		// distinguished. The requested mode is assumed.
+		// distinguished. The requested kind of transaction is assumed.
 		seen["txlock"] = "immediate"
 		if t.req.Settings["txlock"] == "exclusive" {
 			seen["txlock"] = "exclusive"

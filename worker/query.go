@@ -19,7 +19,7 @@ type queryClient struct {
 	stmt    driver.Stmt
 	rows    int64
 	latency *latency.Recorder // nil if there is only one execution
-	turns   *clientTurns      // pauses the phase after each slice (a part of it), so that other trials can run; nil if it is measured in one piece
+	turns   *clientTurns      // pauses the phase after each slice (a part of the phase), so that other trials can run; nil if the phase is measured in one piece
 	leads   bool              // true for the client whose operations are counted to find the end of a slice
 	byRow   *rowTurns         // divides single executions into slices; nil if there are several executions or clients
 	err     error
@@ -113,7 +113,7 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		turns.began = w.wall0
 	}
 	for i := range repeats {
-		ends := executions.left == 0 && repeats-i < executions.size // the rest is too short for another slice
+		ends := executions.left == 0 && repeats-i < executions.size // the remaining executions are too few for another slice
 		if !ends && executions.count() {
 			if err := executions.pause(ctx, w.wall+now()-w.wall0); err != nil {
 				return err
@@ -236,9 +236,9 @@ func inRow(err error, row int64) error {
 	return err
 }
 
-// checkTypes asks SQLite for the class (the type in SQLite) of every value that the first n
-// executions of a call return. It does not rely on the library: if a value is not of its column's
-// type, some libraries convert the value and others refuse it.
+// checkTypes asks SQLite for the type of every value that the first n executions of a call return.
+// It does not rely on the library: if a value is not of its column's type, some libraries convert
+// the value and others refuse it.
 func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int) (err error) {
 	check, err := driver.NewTypeCheck(ctx, on, statement(c))
 	if err != nil {
@@ -254,7 +254,7 @@ func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.B
 }
 
 // typeError returns a more exact error if err says that a library could not convert a value. It
-// asks SQLite for the class of the value, because libraries do not distinguish all classes.
+// asks SQLite for the type of the value, because libraries do not distinguish all types of SQLite.
 func typeError(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int, err error) error {
 	var told, found *driver.TypeError
 	if errors.As(err, &told) {

@@ -43,10 +43,10 @@ type replayClient struct {
 	read    int64
 	count   func(driver.Row) error
 	result  driver.Result // the result of the current event; nil if it need not be compared with the recording
-	said    map[int]said  // by code, the first error with this code that is neither a lock error nor in the recording
+	said    map[int]said  // the first error with each code, by code; without lock errors, and without errors that are also in the recording
 	elapsed int64
 	asking  int64        // time in ns spent on asking the library for results
-	turns   *clientTurns // pauses the replay after each slice (a part of it), so that other trials can run; nil if it is measured in one piece
+	turns   *clientTurns // pauses the replay after each slice (a part of the replay), so that other trials can run; nil if the replay is measured in one piece
 	state   *clientState // nil if the replay's PatienceMS is 0
 	err     error
 }
@@ -247,7 +247,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 }
 
 // ask asks the library how many rows event i has changed. It also asks for the last insert ID if
-// the application did so.
+// the recorded application asked for it.
 func (c *replayClient) ask(i int) (err error) {
 	if c.affected[i], err = c.result.RowsAffected(); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 // TestReplayPauses checks that a replay in slices pauses between two transactions. If the end of
-// the first transaction was not recorded, it must not pause, because other clients could wait for
+// the first transaction was not recorded, the replay must not pause, because other clients could wait for
 // the lock of the open transaction.
 func TestReplayPauses(t *testing.T) {
 	for name, tc := range map[string]struct {

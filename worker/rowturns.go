@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// rowTurns divides the executions of a query into slices of rows. Without it, a query that is
+// rowTurns divides the executions of a query into slices of rows. Without rowTurns, a query that is
 // executed only once would be one long slice. A slice may begin in one execution and end in a later
 // one. The first row of each execution, and the time until that row, belong to no slice. This time
 // can be much longer than the time of later rows, for example if SQLite must sort the rows.
@@ -60,8 +60,8 @@ func (t *rowTurns) execution() {
 	t.next, t.left = firstRow, 1
 }
 
-// row must be called with each row that is read. If a slice ends, row waits for
-// this process's next turn.
+// row must be called with each row that is read. If a slice ends, row waits until the other trials
+// have had their turns.
 func (t *rowTurns) row() error {
 	if t.left--; t.left > 0 {
 		return nil

@@ -26,7 +26,7 @@ var errGone = errors.New("the lab has gone")
 const shutdownGrace = 5 * time.Second
 
 // obey runs a trial that waits for orders of the lab. It reads the orders from the reader "in", one
-// per line. When there is nothing more to read, it gives up the trial.
+// per line. The end of the input means that the lab has exited, so obey then gives up the trial.
 func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -51,7 +51,7 @@ func users(_ string, params []any) ([]driver.Row, error) {
 	}
 }
 
-// dialogue is the lab's side of a conversation with a worker.
+// dialogue is one side of a conversation with a worker: the side of the lab (sqlite3perf itself).
 type dialogue struct {
 	t     *testing.T
 	in    *io.PipeWriter

@@ -117,8 +117,8 @@ func (s *slicing) round(n int64) {
 	}
 }
 
-// next waits for this process's next turn if the current slice is complete. Callers call it before
-// each operation or group of operations, while the stopwatch is stopped.
+// next waits until the other trials have had their turns, if the current slice is complete. It must
+// be called before each operation or group of operations, while the stopwatch is stopped.
 func (s *slicing) next(ctx context.Context) error {
 	if s.size == 0 || s.left > 0 {
 		return nil
@@ -127,9 +127,9 @@ func (s *slicing) next(ctx context.Context) error {
 	return s.trial.wait(ctx, s.phase, s.watch.wall)
 }
 
-// pause pauses the stopwatch until this process's next turn. It does not change the number of
-// operations left in the slice. The parameter "wall" is the wall time of the phase so far, in
-// nanoseconds.
+// pause pauses the stopwatch until the other trials have had their turns. It does not change the
+// number of operations left in the slice. The parameter "wall" is the wall time of the phase so
+// far, in nanoseconds.
 func (s *slicing) pause(ctx context.Context, wall int64) error {
 	err := s.watch.Pause(func() error { return s.trial.wait(ctx, s.phase, wall) })
 	s.began = s.watch.wall0

@@ -45,7 +45,7 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestPause checks that memory allocated during pauses does not count.
+// TestPause checks that the stopwatch does not count memory that is allocated during pauses.
 func TestPause(t *testing.T) {
 	var w Stopwatch
 	w.Start()
@@ -80,8 +80,8 @@ func TestFirstLead(t *testing.T) {
 	}
 }
 
-// TestCount checks after which operations slices end, and their leads (the first operations of a
-// slice).
+// TestCount checks after which operations slices end, and after which operations their leads (the
+// first operations of a slice) end.
 func TestCount(t *testing.T) {
 	s := slicing{size: 6, left: 6, lead: 2}
 	var ended []int
@@ -139,7 +139,7 @@ func TestRowsOfExecutions(t *testing.T) {
 		rows       int
 		next       rowEvent
 		left       int64
-		leads, all int64 // operations in leads, and in complete parts of slices
+		leads, all int64 // operations counted in leads, and operations counted in leads and after them
 	}{
 		{rows: 1, next: leadEnd, left: 3},
 		{rows: 0, next: firstRow, left: 1},

@@ -74,9 +74,9 @@ func (s *Stopwatch) Start() {
 	s.start()
 }
 
-// prepare does what must be done before the clock runs for the first time. It collects garbage and returns
-// the memory to the system, so that the garbage from generating values or from an earlier phase costs nothing
-// while the clock runs. Further calls do nothing.
+// prepare does the work that is needed before the clock runs for the first time. It collects
+// garbage and returns the memory to the system, so that the garbage from generating values or from
+// an earlier phase costs nothing while the clock runs. Further calls do nothing.
 func (s *Stopwatch) prepare() {
 	if s.begun {
 		return

@@ -20,8 +20,8 @@ var syncsMade atomic.Int64
 
 // countSyncs begins to count in syncsMade. Before the kernel executes a call that waits for the
 // disk, it notifies this process of the call (see seccomp_unotify(2)). This needs no privileges,
-// and also works for libraries that make system calls without the C library. It cannot be turned
-// off again.
+// and also works for libraries that make system calls without the C library. Counting cannot be
+// turned off again.
 var countSyncs = sync.OnceValue(func() error {
 	ready := make(chan error)
 	go answerSyncs(ready)
@@ -82,7 +82,7 @@ func ioctl(fd int, request uintptr, arg unsafe.Pointer) syscall.Errno {
 	return errno
 }
 
-// abi has numbers that package syscall lacks: of two system calls, and of the architecture.
+// abi has numbers that package syscall lacks: the numbers of two system calls and of the architecture.
 var abi = map[string]struct{ seccomp, syncfs, audit uint32 }{
 	"amd64": {317, 306, 0xc000003e},
 	"arm64": {277, 267, 0xc00000b7},
@@ -125,7 +125,7 @@ func installFilter() (int, error) {
 // ioCounter reads how much this process has synced and written. A nil ioCounter counts nothing.
 type ioCounter struct {
 	file *os.File
-	buf  [512]byte // read uses this buffer, because an allocation would count as the driver's
+	buf  [512]byte // read uses this buffer, because allocating a new one would be counted among the driver's allocations
 }
 
 func newIOCounter() (*ioCounter, error) {

@@ -50,7 +50,7 @@ type trial struct {
 	out    *answers
 
 	mu    sync.Mutex
-	owned bool // true if the trial must remove the database after an error, or when the lab has gone
+	owned bool // true if the trial must remove the database after an error, or when the lab (the program that started the worker) has gone
 }
 
 // serve runs a trial and sends its responses. It returns an error only if the lab (the program that
@@ -107,8 +107,8 @@ func (t *trial) disown(remove bool) (owned bool) {
 	return owned
 }
 
-// removeDatabase removes the trial's database. In a further process of a trial it does nothing,
-// because the first process removes the database.
+// removeDatabase removes the trial's database. If several processes share the trial, only the first
+// process removes the database.
 func (t *trial) removeDatabase() {
 	if t.req.Process == 0 {
 		removeDatabase(t.req.Path)
@@ -260,9 +260,9 @@ func (t *trial) phases(ctx context.Context) (phase string, err error) {
 	return "", t.wait(ctx, "", 0)
 }
 
-// wait waits for the lab's order to proceed, if the trial takes turns with other trials. The
-// parameter "interrupted" is the phase that the worker is measuring, or "" between phases. The
-// parameter "wall" is the wall time of that phase so far, in nanoseconds.
+// wait waits until the lab (sqlite3perf itself) orders the worker to proceed, if the trial takes
+// turns with other trials. The parameter "interrupted" is the phase that the worker is measuring,
+// or "" between phases. The parameter "wall" is the wall time of that phase so far, in nanoseconds.
 func (t *trial) wait(ctx context.Context, interrupted string, wall int64) error {
 	if !t.req.Alternate {
 		return nil

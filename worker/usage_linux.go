@@ -78,7 +78,7 @@ func livingChildrenCPU() (user, system int64) {
 // cpuClock returns the CPU time in nanoseconds that a process has used, or 0 if it cannot be
 // read.
 func cpuClock(pid int) int64 {
-	// The number of a process's clock, computed as in clock_getcpuclockid(3).
+	// The number of a process's clock is computed as in clock_getcpuclockid(3).
 	const sched = 2
 	return readClock(int32(^pid<<3 | sched))
 }

@@ -51,7 +51,8 @@ func TestShares(t *testing.T) {
 }
 
 // TestMixCPUIsOfItsOperations checks that the CPU time of a mix does not include the CPU time for
-// generating parameters between the chunks. In this test, generating takes most of the CPU time.
+// generating parameters between two chunks of operations. In this test, generating takes most of
+// the CPU time.
 func TestMixCPUIsOfItsOperations(t *testing.T) {
 	s := mixSample(t, serve(t, quietFake(), trialOf(t, costlyParameters(), nil)))
 	if cpu := s.UserNS + s.SystemNS; cpu > 20*s.WallNS {

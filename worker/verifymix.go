@@ -16,8 +16,8 @@ import (
 const mixVerified = 1000
 
 // verifyMix runs the first operations of a mix one after another and rolls back their changes. It
-// returns the hash of all values that the operations return and of how they end. If the mix has no
-// operation whose answers can be verified, it runs nothing.
+// returns the hash of all values that the operations return, and of the marks of operations that end
+// early (see [plan.Hash]). If the mix has no operation whose answers can be verified, it runs nothing.
 func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err error) {
 	var h plan.Hash
 	if !slices.ContainsFunc(p.Mix.Operations, tells) {
@@ -70,9 +70,9 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	return h.Sum(), nil
 }
 
-// undoing begins the transaction in which all operations are verified, and which is rolled back at
-// the end. If the library's transactions cannot read, undoing returns a substitute whose Rollback
-// restores the current state of the database.
+// undoing begins the transaction in which all operations are verified. The transaction is rolled
+// back at the end. If the library's transactions cannot read, undoing returns a substitute whose
+// Rollback restores the current state of the database.
 func (t *trial) undoing(ctx context.Context, conn driver.Conn) (driver.Tx, error) {
 	r, ok := t.db.(driver.Restorer)
 	if _, limited := t.drv.Info().Limit("transactions", "reads"); !ok || !limited {

@@ -298,7 +298,7 @@ func TestMixCountsLockErrors(t *testing.T) {
 	if s.Operations != 100 || s.Failed != s.Errors[0].Count || s.Latency[1].Failed != s.Failed || s.Latency[0].Count+s.Latency[1].Count != 100 {
 		t.Errorf("%d operations, %d failed, errors %+v, latency %+v", s.Operations, s.Failed, s.Errors, s.Latency)
 	}
-	rollbacks := int64(-1) // -1, because the rollback of the verification pass does not count
+	rollbacks := int64(-1) // -1, because the rollback of the verification pass, before the clock starts, does not count
 	for _, line := range story(f) {
 		if line == "rollback" {
 			rollbacks++
@@ -394,7 +394,7 @@ func TestRefusedAndGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 500 { // many times, because the refusal and the end of the requests race
+		for range 500 { // many times, because the refusal and the end of the requests come in random order
 			_ = worker.Serve(t.Context(), newFake(), bytes.NewReader(append(line, '\n')), io.Discard)
 			if data, err := os.ReadFile(req.Path); err != nil || string(data) != "somebody's" {
 				t.Fatalf("%s: the file that existed is now %q, %v", req.Type, data, err)
@@ -455,7 +455,7 @@ func TestAnswersNotTaken(t *testing.T) {
 func TestLabGone(t *testing.T) {
 	p := blog(1, plan.Phase{Name: "query", Context: "cancellable", Query: &plan.Query{
 		Call: plan.Call{SQL: "SELECT 1", Rows: -1, Columns: []driver.ColumnType{{Type: driver.Int}}}, Repeat: 1, Clients: 1}})
-	for range 200 { // many times, because the end of the trial and the removal race
+	for range 200 { // many times, because the end of the trial and the removal come in random order
 		req := trialOf(t, p, nil)
 		log := req.Path + "-journal"
 		lab, in := io.Pipe()

@@ -54,7 +54,7 @@ type Library struct {
 }
 
 // settings are the settings of the driver and of the hand-written loops. The setting txlock is not
-// among them, so both begin a transaction as the library does by default.
+// among them, so both sides begin a transaction as the library does by default.
 var settings = driver.Settings{
 	"locking_mode": "exclusive", "journal_mode": "memory", "synchronous": "off", "cache_size": "-65536",
 	"pool_size": "1",

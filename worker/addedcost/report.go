@@ -19,7 +19,7 @@ import (
 )
 
 // Test runs a small amount of the work with the driver and with the hand-written loops. It checks
-// that both read the same data and leave the same data in the database.
+// that the two sides read the same data and leave the same data in the database.
 func Test(t *testing.T, l Library) {
 	w := work(size{users: 500, reads: 300, transactions: 200})
 	engine, hand, err := l.pair(t.Context(), w, t.TempDir(), false)
@@ -134,7 +134,7 @@ func machine() string {
 }
 
 // allocations returns how many allocations the driver and the hand-written loops make per row or
-// operation. It needs only one run of each, because noise does not affect these numbers.
+// operation. It needs only one run of each side, because noise does not affect these numbers.
 func allocations(phase string, n size, engine, hand side) string {
 	ops := float64(n.operations(phase))
 	return fmt.Sprintf("%.2f, by hand %.2f", float64(engine[phase].Allocs)/ops, float64(hand[phase].Allocs)/ops)
@@ -147,8 +147,8 @@ func compareAll(n size, engine, hand []side) (list []driver.AddedPhase) {
 	return list
 }
 
-// compare compares the times of one phase in all pairs. Element i of the parameters engine and hand is
-// what pair i measured of the driver and of the hand-written loops.
+// compare compares the times of one phase in all pairs. For pair i, engine[i] has the samples of the
+// driver, and hand[i] has the samples of the hand-written loops.
 func compare(phase string, ops int64, engine, hand []side) driver.AddedPhase {
 	wall := func(s *protocol.Sample) float64 { return float64(s.WallNS) }
 	cpu := func(s *protocol.Sample) float64 { return float64(s.UserNS + s.SystemNS) }

@@ -30,7 +30,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestWrite checks that write replaces the old figures in the file and keeps the causes.
+// TestWrite checks that write replaces the old figures in the file and keeps the field Causes.
 func TestWrite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), driver.AddedCostFile)
 	if err := write(file, driver.AddedCost{Pairs: 1}); err != nil {

@@ -40,7 +40,7 @@ func (b *Barrier) Wait() error {
 	return b.err
 }
 
-// Leave says that a goroutine will not call Wait again.
+// Leave must be called by each goroutine that will not call Wait again.
 func (b *Barrier) Leave() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,8 +1,8 @@
 // Package byhand turns a program that uses a library directly, without an adapter, into a worker.
-// The program does the work of the built-in workloads simple.yaml and complex.yaml as an
-// experienced user of the library would write it for these tables alone. It speaks the worker
-// protocol, so the lab measures it like the driver: in its own processes, in the same rounds, with
-// the same rows, settings and checks of the answers.
+// The program does the work of the built-in workloads simple.yaml and complex.yaml. Its code is
+// written for these tables alone, as an experienced user of the library would write it. It speaks the
+// worker protocol, so the lab (sqlite3perf itself) measures it like the driver: in its own processes,
+// in the same rounds, with the same rows, settings and checks of the answers.
 //
 //	sqlite3perf compare bin/mattn-by-hand mattn --workloads simple,complex --scale quick
 //

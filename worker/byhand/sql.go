@@ -82,7 +82,7 @@ func (d *sqlDatabase) insertPosts(query string, posts []Post) error {
 }
 
 // insert executes a statement with four parameters n times in one transaction. It reuses the slice
-// "args", so that no row needs a new one.
+// "args", so that no row needs a new slice.
 func (d *sqlDatabase) insert(query string, n int, fill func(args []any, i int)) error {
 	if n == 0 {
 		return nil

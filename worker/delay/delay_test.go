@@ -60,7 +60,7 @@ func pair(t *testing.T, c Config, clock clock) (p *Proxy, client, server net.Con
 	t.Helper()
 	p, accepted := listen(t, c, clock)
 	client = dial(t, p)
-	// The proxy dials the target as soon as the client has connected, before any byte.
+	// The proxy dials the target as soon as the client has connected, before it has read any byte.
 	server = <-accepted
 	return p, client, server
 }

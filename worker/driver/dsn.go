@@ -32,7 +32,7 @@ func DSNSetting(option string) (setting string, ok bool) {
 
 // ParseDSN returns the settings in a data source name (DSN), in the spelling of the driver mattn
 // (_journal_mode=wal) or of the driver modernc (_pragma=journal_mode(wal)). It ignores the path
-// before the question mark. The error for an unknown option names the nearest known one.
+// before the question mark. The error for an unknown option names the nearest known option.
 func ParseDSN(dsn string) (Settings, error) {
 	s := Settings{}
 	_, query, ok := strings.Cut(dsn, "?")

@@ -6,7 +6,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// ParseSetting returns the value in canonical form. For an unknown name it suggests a known one.
+// ParseSetting returns the value in canonical form. For an unknown name it suggests a known name.
 func ExampleParseSetting() {
 	timeout, err := driver.ParseSetting("busy_timeout", "5s")
 	fmt.Println(timeout, err)

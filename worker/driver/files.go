@@ -13,8 +13,8 @@ type filesKey struct{}
 
 // AllowFiles returns a context in which [Driver.Open] opens databases whose SQL may reach
 // other files. In any other context a driver sets SQLITE_LIMIT_ATTACHED of each connection to
-// 0, so that SQLite refuses ATTACH and VACUUM INTO. A driver that cannot set it declares the
-// limit [LimitFiles].
+// 0, so that SQLite refuses ATTACH and VACUUM INTO. A driver that cannot set SQLite's limit declares
+// the limit [LimitFiles].
 func AllowFiles(ctx context.Context) context.Context {
 	return context.WithValue(ctx, filesKey{}, true)
 }
@@ -93,7 +93,7 @@ type LimitAttached func(most int) (before int, err error)
 const SQLiteLimitAttached = 7
 
 // RunVacuum calls the function "run", which runs a VACUUM that [PlainVacuum] accepts. Until "run"
-// returns, SQLite may attach one database; this is set with the function "limit".
+// returns, SQLite may attach one database. RunVacuum sets this limit with the function "limit".
 func RunVacuum(limit LimitAttached, run func() error) error {
 	before, err := limit(1)
 	if err != nil {

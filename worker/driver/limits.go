@@ -15,7 +15,7 @@ import (
 type Limits struct {
 	declared map[string]string
 
-	mu     sync.Mutex // because checks may run at the same time
+	mu     sync.Mutex // protects the field "proven", because checks may run at the same time
 	proven map[string]bool
 }
 
@@ -38,7 +38,7 @@ func (l *Limits) covering(key string) string {
 
 // Judge returns an error if the result of a check contradicts the limits that the driver declares.
 // The parameter "key" is the key of the check, and "found" is the error of the check, or nil.
-// Judge's error says which limit to declare or to remove, or that none can be declared.
+// Judge's error says which limit to declare or to remove, or that the driver cannot declare a limit.
 func (l *Limits) Judge(key string, found error) error {
 	k := l.covering(key)
 	switch {

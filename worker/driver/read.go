@@ -36,7 +36,7 @@ func Number(ctx context.Context, r Runner, sql string) (n int64, err error) {
 	return n, err
 }
 
-// Statements returns the statements of a script, without the white space and comments before each.
+// Statements returns the statements of a script, each without the white space and comments before it.
 func Statements(script string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for rest := TrimScript(script); rest != ""; rest = TrimScript(rest) {

@@ -61,7 +61,7 @@ func (c ColumnType) String() string {
 	return c.Type.String()
 }
 
-// MarshalText writes the type's name, with "?" if it may be NULL.
+// MarshalText writes the type's name, with "?" if the column may be NULL.
 func (c ColumnType) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
@@ -82,7 +82,7 @@ type Column struct {
 	Nulls []bool    // nil if no value is NULL
 	Ints  []int64   // values of Int; of Bool as 0 or 1; of Time as milliseconds since the Unix epoch
 	Spans []Span    // positions in Data of values of Text and Blob
-	Data  []byte    // bytes of values of Text and Blob, which may share bytes
+	Data  []byte    // bytes of values of Text and Blob; several values may share the same bytes
 	Reals []float64 // values of Real
 }
 

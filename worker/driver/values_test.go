@@ -60,7 +60,7 @@ func TestAppend(t *testing.T) {
 }
 
 // TestWithoutC checks which kinds of drivers need no C compiler. A cluster's server contains C, so
-// a cluster needs one even if its client does not.
+// a cluster needs a C compiler even if its client does not.
 func TestWithoutC(t *testing.T) {
 	for kind, want := range map[driver.Kind]bool{
 		driver.Cgo: false, driver.Transpiled: true, driver.Wasm: true, driver.Subprocess: true, driver.Cluster: false, driver.OtherLanguage: false,

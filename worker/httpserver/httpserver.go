@@ -100,7 +100,7 @@ func newScratch(def *plan.HTTP) *scratch {
 	return s
 }
 
-// contentType is shared by all HTTP responses, to save an allocation for each.
+// contentType is shared by all HTTP responses, to save an allocation for each response.
 var contentType = []string{"application/json"}
 
 var nothing = []byte("{}")

@@ -76,7 +76,7 @@ func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 // with a reading of the monotonic clock. It asks with its own statement, because the recorded
 // statements may never read the times that they write.
 func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch) error {
-	var first [2]any // the first time without a monotonic reading, and the first with one
+	var first [2]any // the first time without a monotonic reading, and the first time with a monotonic reading
 	for n := range r.Statements {
 		s := &r.Statements[n]
 		for j := range s.Parameters {

@@ -19,7 +19,7 @@ func Attach(ctx context.Context, r driver.Runner, path string) error {
 
 // attach attaches a second database (see [Attach]) to the job's connection, and gives it the journal
 // mode and the synchronous setting of the first database. It does nothing if the second database is
-// already attached, or if the job needs none.
+// already attached, or if the job does not need it.
 func (k *committing) attach(ctx context.Context) error {
 	if len(k.Attach) == 0 {
 		return nil

@@ -309,8 +309,8 @@ func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	}
 }
 
-// why returns what is wrong with a row: which column is NULL or malformed, or that "hash" does not have
-// the hash of "rand".
+// why describes the fault of a row: a column is NULL or malformed, or the column "hash" does not have the
+// hash of the column "rand".
 func why(row driver.Row) string {
 	rand, hash := row[1].Text, row[2].Text
 	value, err := hex.DecodeString(rand)

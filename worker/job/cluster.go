@@ -29,7 +29,7 @@ const body = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 type writing struct {
 	cluster
 	*Database
-	members []driver.Member // if the database is not a cluster, a single member without a name
+	members []driver.Member // the cluster's members; if the database is not a cluster, a single member without a name
 	next    atomic.Int64    // the greatest ID that any client has given to a row so far
 }
 
@@ -291,7 +291,7 @@ func (w *writing) await(ctx context.Context, id int64) error {
 	return ctx.Err()
 }
 
-// atAll runs f for all members at once and returns the error of each.
+// atAll runs f for all members at once and returns the error of each member.
 func (w *writing) atAll(f func(member int) error) []error {
 	errs := make([]error, len(w.members))
 	var all sync.WaitGroup

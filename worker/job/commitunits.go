@@ -143,8 +143,8 @@ func (w *work) insertions(in *plan.Insert) (list []unit, err error) {
 	return list, nil
 }
 
-// tree returns the statements that insert the rows lo ≤ r < hi of a data set, each followed by the rows
-// nested in it.
+// tree returns the statements that insert the rows lo ≤ r < hi of a data set. After each row, they
+// insert the rows that are nested in this row.
 func (w *work) tree(set *plan.DataSet, all []*plan.DataSet, lo, hi, per int64) (list []step) {
 	var children []*plan.DataSet
 	for _, c := range all {

@@ -74,8 +74,8 @@ func (s *shard) note(ns, rows int64, err error) error {
 	if err == nil {
 		s.rows += rows
 	} else {
-		// A failed operation counts like any other, so that failing does not make a
-		// group faster.
+		// A failed operation counts like any other operation, so that a group does not seem faster
+		// if its operations fail.
 		e, ok := errors.AsType[*driver.Error](err)
 		if !ok || !driver.IsLock(e.Code) && e.Primary() != driver.CodeConstraint {
 			return err
@@ -164,8 +164,8 @@ func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Pro
 }
 
 // checkpoint runs checkpoints until the job ends. It ignores errors, for example if another
-// connection holds a lock. Checkpoints only disturb the clients: what is tested is the database
-// that the job leaves behind.
+// connection holds a lock, because checkpoints only have to disturb the clients. The command crash,
+// which runs this job, then checks the database that the job leaves behind.
 func (cl *clients) checkpoint() {
 	<-cl.started
 	for n := 0; !cl.stop.Load(); n++ {

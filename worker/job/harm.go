@@ -311,7 +311,7 @@ func without(set, other map[int64]bool) (list []int64) {
 	return list
 }
 
-// settleTime is how long repeated reads must return the same rows before these count as complete.
+// settleTime is how long repeated reads must return the same rows before the rows count as complete.
 const settleTime = 2 * time.Second
 
 // settled reads all rows repeatedly, with a level of consistency, until a result has no row

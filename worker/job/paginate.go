@@ -72,8 +72,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 		pages = append(pages, g)
 	}
 
-	// Each repetition reads every page both ways, in shuffled order, so that drift of the
-	// machine's speed affects all pages and both ways equally.
+	// Each repetition reads every page by OFFSET and by keyset, in shuffled order, so that drift of
+	// the machine's speed affects all pages and both statements equally.
 	random := rand.New(rand.NewPCG(d.Seed, 0))
 	begin, last := time.Now(), time.Now()
 	complete := 0
@@ -99,8 +99,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 	return nil
 }
 
-// page reads the page at a depth both by OFFSET and by keyset, and compares the IDs. This also
-// loads the page into the cache.
+// page reads the page at a depth both by OFFSET and by keyset, and compares the IDs. So the
+// page is in the cache before its reading is timed.
 func (p paginate) page(ctx context.Context, stmts [2]driver.Stmt, depth, rows int64) (*page, error) {
 	g := &page{Page: protocol.Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
 	// An application knows the ID before the page from the previous page. So the query for that

@@ -12,7 +12,7 @@ import (
 )
 
 // Hash is the checksum of a result: SHA-256 over every value in order. Each
-// value is one byte for its class, followed by its content:
+// value is one byte for its type, followed by its content:
 //
 //	'N'  NULL
 //	'I'  int, bool (0 or 1), time (ms since the Unix epoch): 8 bytes, little-endian

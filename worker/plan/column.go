@@ -21,16 +21,17 @@ type column struct {
 	linked  linkState
 	sources []*column // kind format, sha256, coalesce: one column for each name in Of; ref, pick, words: one column
 	per     int64     // kind ref: how many rows share one row of the source
-	total   uint64    // kind pick, words: how many rows the source's set has
+	total   uint64    // kind pick, words: how many rows the source's data set has
 	number  *column   // kind pick: the column with the number of the picked row; nil if the row is drawn at random
-	zipf    *zipf     // kind zipf, pick, words: draws numbers with a skew; nil if all are equally likely
+	zipf    *zipf     // kind zipf, pick, words: draws numbers with a skew; nil if all numbers are equally likely
 	shuffle *shuffle  // kind shuffle: the permutation
 	weights weights   // kind choice, int: the weights of the values, if they have any
 	pieces  []Piece   // kind format: the parsed format
 	json    []int     // kind format: indexes of the sources that are written as JSON, with null for NULL
 
-	// base is the column at the end of a chain of ref and pick, where the values come from.
-	// Without a chain, base is the column itself.
+	// base is the column from which the values come. A column of the kind ref or pick has the
+	// values of its source, which may be of the kind ref or pick too; base is the end of this chain.
+	// For other kinds, base is the column itself.
 	base  *column
 	arena []byte        // kind text, blob: random bytes for large values
 	fixed []byte        // kind const, repeat, choice, list: the bytes of all values
@@ -294,9 +295,9 @@ func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) er
 
 // Limits of generators.
 const (
-	MaxValueBytes = 1_000_000_000 // number of bytes of a text or blob; the default limit of SQLite
-	MaxValues     = 10_000        // number of bounds of a generator, or of values with weights
-	MaxWords      = 1 << 16       // number of words in one value
+	MaxValueBytes = 1_000_000_000 // greatest number of bytes of a text or blob; SQLite's default limit
+	MaxValues     = 10_000        // greatest number of bounds of a generator, or of values with weights
+	MaxWords      = 1 << 16       // greatest number of words in one value
 )
 
 var (

@@ -280,9 +280,9 @@ func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 // fillBytes makes n texts or blobs. Equal values share their bytes if it is known in advance that
 // they are equal.
 //
-// After an earlier call, dst.Data may be the field "arena" of a column. Columns share their arenas,
-// so fillBytes must not overwrite an arena. The capacity of an arena is its length; so if dst.Data
-// has spare capacity, it is not an arena, and fillBytes reuses it.
+// After an earlier call, dst.Data may be an arena (random bytes from which large values are cut).
+// Columns share their arenas, so fillBytes must not overwrite an arena. The capacity of an arena is
+// its length; so if dst.Data has spare capacity, it is not an arena, and fillBytes reuses it.
 func (c *column) fillBytes(dst *driver.Column, at numbers, n int) error {
 	own := dst.Data[:0]
 	if cap(dst.Data) == len(dst.Data) {

@@ -109,8 +109,8 @@ type Generator struct {
 	// NullPermille says how many of 1000 values are NULL, on average. It may be set for any kind.
 	NullPermille int64 `json:"null_permille,omitempty" jsonschema:"maximum=1000"`
 
-	Low  int64   `json:"low,omitempty" jsonschema:"signed"`                   // kind serial: first value; int, zipf, shuffle: least value; text, blob, hex: least bytes; words: least words; time: start in ms
-	High int64   `json:"high,omitempty" jsonschema:"signed"`                  // kind int, zipf, shuffle: greatest value; text, blob, hex: most bytes; words: most words; time: random within [Low, High) if High > Low
+	Low  int64   `json:"low,omitempty" jsonschema:"signed"`                   // kind serial: first value; int, zipf, shuffle: least value; text, blob, hex: least number of bytes; words: least number of words; time: start in ms
+	High int64   `json:"high,omitempty" jsonschema:"signed"`                  // kind int, zipf, shuffle: greatest value; text, blob, hex: greatest number of bytes; words: greatest number of words; time: random within [Low, High) if High > Low
 	Step int64   `json:"step,omitempty" jsonschema:"signed"`                  // kind serial, time: added for each row; shuffle: difference of neighboring values
 	Skew float64 `json:"skew,omitempty" jsonschema:"minimum=0.01,maximum=20"` // kind zipf, pick, words: the exponent s of the Zipf distribution; pick, words: 0 makes all rows equally likely
 
@@ -162,7 +162,7 @@ const (
 	GenRef    = "ref"  // the value of a column of the parent set (or of its parent, and so on), in the row in which the generated row is nested
 	GenPick   = "pick" // the value of a column in a row of another set; the row is drawn at random, or its number is in the column that At names
 
-	GenShuffle  = "shuffle"  // Low, Low+Step, …, High, each once in random order
+	GenShuffle  = "shuffle"  // the values Low, Low+Step, …, High in random order, each value once
 	GenWords    = "words"    // several values of a column of another set, drawn at random and separated by spaces
 	GenCoalesce = "coalesce" // the first value that is not NULL among several columns; the INSERT chooses it with SQL's coalesce
 )
@@ -253,7 +253,7 @@ type MixCall struct {
 	Call
 
 	// IfEmpty ends the operation if the statement returns no rows, regardless of Rows. The
-	// calls after it are not executed. In a transaction, IfEmpty is EmptyCommit or
+	// later calls of the operation are not executed. In a transaction, IfEmpty is EmptyCommit or
 	// EmptyRollback, which says how the transaction ends. Without a transaction, IfEmpty is
 	// EmptyStop.
 	IfEmpty string `json:"if_empty,omitempty" jsonschema:"constants=Empty"`
@@ -281,8 +281,8 @@ type Query struct {
 	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // number of passes; each pass runs the statement as many times as ForEach says
 	Clients int    `json:"clients" jsonschema:"minimum=1"` // goroutines; each runs the whole phase on its own connection
 
-	// Returns names the generated values that the results for all rows of ForEach together must equal,
-	// in order. If Returns is nil, the results of all drivers must be equal.
+	// Returns names generated values. The results for all rows of ForEach, one after the other, must equal
+	// these values. If Returns is nil, the results of all drivers must be equal.
 	Returns *Returns `json:"returns,omitempty"`
 }
 

@@ -60,7 +60,7 @@ func (c *column) drawnRow(i int64) int64 {
 	return int64(below(c.draw(i, 0), c.total))
 }
 
-// row returns the number of the row of c.base with the value that row i of c has. c.base is the column
+// row returns the number of the row of c.base from which row i of c has its value. c.base is the column
 // from which c takes its values.
 func (c *column) row(i int64) int64 {
 	for c != c.base {

@@ -15,9 +15,9 @@ import (
 )
 
 // Answers is a job that runs the statements of a workload, and further statements, on a new
-// database, one after the other on one connection. It reports what the library returns for each
-// execution. All rows of the plan are inserted, but only the first executions of each statement are
-// reported, as many as the field Executions says.
+// database, one after the other on one connection. For the first executions of each statement, it
+// reports the library's answers. The field Executions is the number of these executions. All rows
+// of the plan are inserted.
 type Answers struct {
 	Plan       *plan.Plan `json:"plan,omitempty"`
 	Statements []Ask      `json:"statements,omitempty"` // further statements, run after the plan

@@ -14,7 +14,7 @@ import (
 // of the cluster or cuts their connections under load, and counts the lost rows.
 type Cluster struct {
 	Loads      []ClusterLoad `json:"loads,omitempty"`
-	DurationMS int64         `json:"duration_ms,omitempty"` // duration of each load; every load runs twice, once for each of the two latencies
+	DurationMS int64         `json:"duration_ms,omitempty"` // duration of each load; every load runs twice, once for the latency Acknowledged and once for Visible
 	Patience   int64         `json:"patience_ms,omitempty"` // longest time for a write, and for the wait until every member has the rows; 0: a minute
 	Harm       *ClusterHarm  `json:"harm,omitempty"`
 }

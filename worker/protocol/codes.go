@@ -21,7 +21,7 @@ const (
 	CodePlan        = "plan"         // the plan cannot be run
 	CodePath        = "path"         // the database exists already, or does not exist although the worker must open it
 	CodeUnsupported = "unsupported"  // the worker does not support this kind of phase or value
-	CodeType        = "type"         // a value's class in SQLite is not the class declared for its column
+	CodeType        = "type"         // a value's type in SQLite does not match the type declared for its column
 	CodeSQLite      = "sqlite"       // an error of SQLite
 	CodeDiskFull    = "disk-full"    // the disk is full: SQLITE_FULL
 	CodeFeature     = "feature"      // the driver's SQLite lacks a feature that the workload needs
@@ -54,6 +54,6 @@ const (
 	CodeNoTrial = "no-trial"
 
 	// A command of the user failed.
-	CodePrepare = "prepare" // the command before the trial, so there was no trial
-	CodeCleanup = "cleanup" // the command after the trial
+	CodePrepare = "prepare" // the command before the trial failed, so there was no trial
+	CodeCleanup = "cleanup" // the command after the trial failed
 )

@@ -88,7 +88,7 @@ type Committed struct {
 	GaveUp       bool            `json:"gave_up,omitempty"`                             // the last transaction failed in all attempts
 
 	// Disturbed has the errors that a canceled attempt caused on a connection that was borrowed
-	// after it, for example because a transaction was still open.
+	// after the attempt, for example because a transaction was still open.
 	Disturbed []CommitFailure `json:"disturbed,omitempty" jsonschema:"maxItems=1000"`
 }
 
@@ -123,9 +123,9 @@ func (c *Commit) check() error {
 // database, opens it again, and reads the row. After an error the job continues with the next
 // database.
 //
-// For the proof in the response "ready", the worker creates a new database beside the request's
-// path, with the request's settings, and removes it again. If the database is on a server, the
-// worker starts the server with the files beside the path, and kills it instead of closing the
+// For the proof in the response "ready", the worker creates a new database next to the request's
+// path, with the request's settings, and removes it again. If a database is on a server, the worker
+// starts the server with the files next to the path, and kills the server instead of closing the
 // database.
 type Judge struct {
 	Paths    []string `json:"paths" jsonschema:"minItems=1,maxItems=10000"`

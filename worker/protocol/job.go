@@ -44,7 +44,7 @@ type JobResult struct {
 	Cluster    *Clustered   `json:"cluster,omitempty"`
 	Commit     *Committed   `json:"commit,omitempty"`
 
-	// Judge has what was found in each database, in the order of the paths.
+	// Judge has the state that was found in each database, in the order of the paths.
 	Judge []JudgedState `json:"judge,omitempty"`
 }
 

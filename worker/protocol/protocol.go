@@ -67,9 +67,9 @@ type Request struct {
 	Load   int `json:"load,omitempty"`
 	Loaded int `json:"loaded,omitempty"`
 
-	// Process, if not 0, says that the worker is a further process of a trial. It does its share
-	// of a mix while the other processes do theirs. The database exists and is in use. The mix is
-	// the only phase of the plan.
+	// Process is the number of this process in a trial of several processes, counted from 0. If it
+	// is not 0, the worker does its share of a mix while the other processes do theirs. The database
+	// then exists and is in use, and the mix is the only phase of the plan.
 	Process int `json:"process,omitempty"`
 
 	// TypesKnown says that the types of the statements' results were checked in an earlier trial with
@@ -97,10 +97,10 @@ type Request struct {
 
 	// Repeats asks the worker to execute some queries several times, although the plan executes
 	// them only once. The key is the name of a phase, and the value is the number of executions.
-	// The worker waits after every second execution as between two slices, or less often if there
-	// are more than 24 executions, or with several clients 12. It may also wait after each execution.
-	// If Slices divides the query by rows, it waits only between slices. The sample has the means of
-	// all executions, rounded down. A worker may ignore Repeats.
+	// The worker waits after every second execution, as between two slices. It waits less often if
+	// there are more than 24 executions, or more than 12 with several clients. It may also wait
+	// after each execution. If Slices divides the query by rows, it waits only between slices. The
+	// sample has the means of all executions, rounded down. A worker may ignore Repeats.
 	Repeats map[string]int64 `json:"repeats,omitempty"`
 
 	// Environment names environment variables that the worker was started with. The worker must
@@ -218,16 +218,16 @@ type Sample struct {
 	// The next three fields are for a replay. Skipped counts the events that were not run, because
 	// their transaction had failed. Different counts the events with another outcome than the
 	// recorded one: another number of rows read or affected, another last insert ID, another error,
-	// or an error in only one of the two. Unlocked counts, by recorded code, the events that failed
-	// because of a lock in the recording and succeeded in the replay. Such events say nothing about
-	// the database, so Different does not include them.
+	// or an error only in the recording or only in the replay. Unlocked counts, by recorded code,
+	// the events that failed because of a lock in the recording and succeeded in the replay. Such
+	// events say nothing about the database, so Different does not include them.
 	Skipped   int64        `json:"skipped,omitempty"`
 	Different int64        `json:"different,omitempty"`
 	Unlocked  []ErrorCount `json:"unlocked,omitempty"`
 }
 
-// Costs are the costs of a phase besides time. Less is better for each. Package result has
-// their names in reports, and adds up the costs of several processes.
+// Costs are the costs of a phase besides time. For each cost, less is better. Package result has
+// the names of the costs in reports, and adds up the costs of several processes.
 type Costs struct {
 	Allocs     int64 `json:"allocs"`      // heap objects that Go has allocated; 0 if not known
 	AllocBytes int64 `json:"alloc_bytes"` // size of these objects in bytes

@@ -1,6 +1,7 @@
-// Package sqltext splits SQL into tokens like SQLite's own tokenizer. A search for words in the SQL
-// would also find them in string literals and comments. Package record has a smaller tokenizer,
-// because it must not require another module. Both tokenizers are tested with testdata/tokens.json.
+// Package sqltext splits SQL into tokens like SQLite's own tokenizer. Code that looks for words in
+// SQL can use the tokens, because the text also has words in string literals and comments. Package
+// record has a smaller tokenizer, because it must not require another module. Both tokenizers are
+// tested with testdata/tokens.json.
 package sqltext
 
 import (
@@ -15,7 +16,7 @@ type Kind int
 // The kinds of tokens. See https://sqlite.org/src/file/src/tokenize.c.
 const (
 	Space     Kind = iota // white space, a byte order mark
-	Comment               // -- without the end of the line, /* … */
+	Comment               // -- and the rest of its line (without the line break), or /* … */
 	Word                  // a keyword, or a name that is not in quotes
 	Name                  // "…", […] or `…`
 	Text                  // '…'

@@ -83,7 +83,7 @@ func TestPooledStatementIsPreparedOncePerConnection(t *testing.T) {
 		return errors.Join(s.Exec(t.Context(), nil, 0, 0), s.Query(t.Context(), nil, 0, visit))
 	}
 	for _, held := range []bool{false, true} {
-		if held { // take the connection that was returned last, so that the statement runs on the other one
+		if held { // take the connection that was returned last, so that the statement runs on the other connection
 			c, err := db.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -313,9 +313,9 @@ func TestTxStmt(t *testing.T) {
 	}
 }
 
-// TestScriptIsLinear checks that a long script is passed to the library in pieces. The library here
-// copies the rest of the text for each statement. With pieces, a script four times as long must make
-// it copy only about four times as many bytes; as one text, it would be sixteen times as many.
+// TestScriptIsLinear checks that a long script is passed to the library in pieces. The fake library
+// copies the rest of the text for each statement. If the script is four times as long, the library must
+// copy only about four times as many bytes. Without pieces, it would copy sixteen times as many.
 func TestScriptIsLinear(t *testing.T) {
 	copied := func(statements int) int {
 		p, fakes := open(t, 1)

@@ -14,8 +14,8 @@ import (
 
 // Conn is a connection of the library. One goroutine at a time uses it. The errors of a Conn and of
 // its statements are of the type [*driver.Error] if SQLite gave a code. If the library returns how
-// many rows a statement has changed, the Conn also implements [driver.Result], whose methods are
-// about the last execution.
+// many rows a statement has changed, the Conn also implements [driver.Result], whose methods
+// report on the last execution.
 type Conn interface {
 	// Number returns the connection's number in its pool, which counts from 0.
 	Number() int

@@ -240,7 +240,7 @@ func TestFixedOpenFails(t *testing.T) {
 }
 
 // TestFixedOpeningEnds checks that a pool opens no further connection if the context ends while
-// the pool is being opened, and that it closes the connections that it has.
+// the pool is being opened, and that it closes the connections that are already open.
 func TestFixedOpeningEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var fakes []*fake

@@ -32,9 +32,9 @@ func quick(poolSize int) driver.Settings {
 	return driver.Settings{"journal_mode": "wal", "synchronous": "off", "pool_size": strconv.Itoa(poolSize)}
 }
 
-// BenchmarkRead reads rows by key: on a connection, with a prepared and with an ad hoc statement, and
-// on pools, with a prepared statement. It also reads a whole table twice: with columns declared as
-// never NULL, and with columns declared as possibly NULL.
+// BenchmarkRead reads rows by key in three ways: on a connection with a prepared statement, on a
+// connection with an ad hoc statement, and on pools with a prepared statement. It also reads all rows
+// of a table twice: with columns declared as never NULL, and with columns declared as possibly NULL.
 func BenchmarkRead(b *testing.B, d driver.Driver) {
 	const keys = 10_000
 	ctx := context.Background() // with a context that can end, some libraries need a goroutine

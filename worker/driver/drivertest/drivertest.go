@@ -65,7 +65,7 @@ func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver
 }
 
 // declared returns d.Info() without the limits that concern only the worker. The checks of this
-// package do not test these limits; the checks of the lab's package conformance do.
+// package do not test these limits. The checks of package internal/lab/conformance test them.
 func declared(d driver.Driver) driver.Info {
 	i := d.Info()
 	i.Limits = maps.Clone(i.Limits)

@@ -35,7 +35,8 @@ func constraint(sql string, code int) testFunc {
 		r.prepare(st, func(s stmt) { wantCode("statement", code, s.once) })
 		wantCode("script", code, func() { r.script(sql) })
 		// The statement must fail in the same way when it runs as a query, while the library reads
-		// rows. It has no RETURNING clause, because SQLite has this clause only since version 3.35.
+		// rows. The statement has no RETURNING clause, because SQLite has this clause only since
+		// version 3.35.
 		r.prepare(st, func(s stmt) { wantCode("query", code, func() { s.query(nil, 0) }) })
 	})
 }

@@ -53,8 +53,8 @@ func locked(other *db, what, sql string, code int) {
 
 // besideWriter calls the function f while a second DB of the same file has an open transaction that
 // has written. f may end that transaction by calling "commit". Otherwise besideWriter ends it after
-// f. The second DB has a long busy_timeout. Without a write-ahead log, its COMMIT must wait for
-// readers, and a connection that keeps trying to write is a reader for short moments.
+// f. The second DB has a long busy_timeout, because without a write-ahead log its COMMIT must wait
+// for readers. A connection that keeps trying to write is such a reader for short moments.
 func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 	t.open(longWait, intTable, func(writer *db) {
 		t.open(over, "", func(x *db) {

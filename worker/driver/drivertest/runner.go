@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// failure is the panic that ends a check. The function "try" turns it into an error.
+// failure is the value of a panic that ends a check. The function "try" turns it into an error.
 type failure struct{ err error }
 
 // must ends the check if err is not nil.
@@ -37,7 +37,7 @@ func try(f func()) (err error) {
 }
 
 // finally calls the function f and then, even if f fails, the function "last". It fails with the
-// errors of both.
+// errors of both functions.
 func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 
 // within calls the function f. If f fails, the error message begins with the parameter "where".
@@ -130,7 +130,7 @@ func (x *db) connFor(r runner, f func(c runner)) {
 	finally(func() { f(runner{c, r.ctx, r.adHoc}) }, c.Close)
 }
 
-// onAll takes n connections, runs f on each, and returns them to the pool.
+// onAll takes n connections, runs f on each connection, and returns them to the pool.
 func (x *db) onAll(n int, f func(c runner)) {
 	if n == 0 {
 		return

@@ -31,7 +31,7 @@ type waiter struct {
 	run  func(r runner)
 }
 
-// holdAll is SQL that takes a lock. While it is held, no other connection can read or write.
+// holdAll is SQL that takes a lock. While the lock is held, no other connection can read or write.
 const holdAll = "BEGIN EXCLUSIVE; INSERT INTO t (n) VALUES (1)"
 
 var waitLocked = []waiter{
@@ -138,7 +138,7 @@ func clean(x *db) {
 	within("the next borrower of the connection", func() {
 		x.conn(func(c runner) {
 			c.script("BEGIN; COMMIT") // BEGIN fails within a transaction
-			const n = 50_000          // enough rows for an interrupt that comes late to arrive during the query
+			const n = 50_000          // so many rows that an interrupt that comes late arrives during the query
 			c.want("SELECT count(*) FROM ("+numbers(n)+")", n)
 			c.exec("DELETE FROM t", nil)
 		})

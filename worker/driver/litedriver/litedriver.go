@@ -87,7 +87,7 @@ func wrap(err error) error {
 	return withCode(err)
 }
 
-// withCode is a function of its own so that wrap is inlined.
+// withCode is a separate function, so that wrap is small enough for the compiler to inline it.
 func withCode(err error) error {
 	if e, ok := errors.AsType[coded](err); ok {
 		return &driver.Error{Code: e.Code(), Err: err}

@@ -68,8 +68,8 @@ type cleanExecutingConn struct {
 	executing
 }
 
-// If BeginTx fails, it leaves c.tx unchanged. The cause may be that a transaction is already open,
-// which still uses c.tx.
+// If BeginTx fails, it leaves c.tx unchanged. It may fail because another transaction is already
+// open, and that transaction still uses c.tx.
 func (c *cleanConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	tx, err := c.beginner.BeginTx(ctx, opts)
 	if err != nil {

@@ -33,8 +33,8 @@ func (l *library) Connect(context.Context) (driver.Conn, error) {
 	return c, nil
 }
 
-// open opens a database whose connections are made by l. s has the other properties of the
-// library.
+// open opens a database whose connections are made by l. The parameter s has the other properties
+// of the library.
 func (l *library) open(t testing.TB, s sqldriver.Library, size string) contract.DB {
 	t.Helper()
 	s.Connector = func(string, contract.Settings) (driver.Connector, error) { return l, nil }
@@ -213,7 +213,7 @@ func TestContextIsMadeOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := made.Load(); got > n/2 { // with the race detector, a sync.Pool drops some of its values
+	if got := made.Load(); got > n/2 { // with the race detector, a sync.Pool drops some of its values, so some contexts are converted again
 		t.Errorf("%d contexts made for %d executions with one", got, n)
 	}
 	made.Store(0)

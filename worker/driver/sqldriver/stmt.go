@@ -29,7 +29,7 @@ type stmt struct {
 type shape struct {
 	contract.Statement
 	scratch sync.Pool       // values of type *scratch, one for each goroutine that executes the statement at the moment
-	endless context.Context // what is passed to the library in place of a context that cannot end
+	endless context.Context // the context that is passed to the library in place of a context that cannot end
 }
 
 // scratch has the memory that one execution fills.

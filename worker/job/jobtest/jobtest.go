@@ -195,7 +195,7 @@ func generate(t *testing.T, b *base) {
 	b.must(nil, rows(10_003, 100))
 	b.want(schema, `CREATE TABLE "bench"(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)`)
 	b.want("SELECT application_id FROM pragma_application_id", fmt.Sprint(job.ApplicationID))
-	// The first two rows of the data set "bench" for seed 42, according to generated-values.md.
+	// The first two rows must be those of the data set "bench" for seed 42 (see generated-values.md).
 	first := b.texts("SELECT ID || ' ' || rand || ' ' || hash FROM bench WHERE ID < 2 ORDER BY ID")
 	if want := firstRows(); first != want {
 		t.Errorf("first rows: got %s, want %s", first, want)
@@ -207,7 +207,7 @@ func generate(t *testing.T, b *base) {
 	most := (b.parameters() - 1) / 2
 	for _, g := range []protocol.Generate{
 		{Batch: 1, Prepared: true}, {Batch: 7}, {Batch: 333, Vacuum: true}, {Batch: min(5000, most)},
-		{Batch: min(16_000, most), Prepared: true}, // more than the table has rows, unless SQLite's limit is lower
+		{Batch: min(16_000, most), Prepared: true}, // more rows than the table has, unless SQLite's limit is lower
 	} {
 		g.Table, g.Rows = "bench", 10_003
 		r := b.must(driver.Settings{"synchronous": "off"}, protocol.Job{Generate: &g}).Generate

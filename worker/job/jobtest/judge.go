@@ -15,7 +15,7 @@ import (
 )
 
 // judge runs a job of the kind "judge" on databases, with the worker. It checks that the worker's
-// proof has the requested settings, and that the worker leaves no files beside the databases.
+// proof has the requested settings, and that the worker leaves no files next to the request's path.
 func (b *base) judge(s driver.Settings, paths ...string) []protocol.JudgedState {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), "test.db")

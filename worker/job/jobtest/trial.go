@@ -14,7 +14,7 @@ import (
 
 // checked runs trials whose connections use a full-text index, and tests the worker's check of the
 // database after such a trial. The check must end and find no fault, although SQLite's own check of
-// such an index can go wrong in two ways. In a shared cache it waits for itself forever. On a
+// such an index can go wrong in two ways. In a shared cache SQLite waits for itself forever. On a
 // connection that searched the index before another connection wrote to the index, it reports that
 // the index is corrupt.
 func checked(_ *testing.T, b *base) {

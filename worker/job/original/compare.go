@@ -159,7 +159,7 @@ func (p *pairing) run(b *testing.B, i int, original, job func(path string) float
 }
 
 // report reports two ratios of the job to the original loop: of the measured figure, and of the CPU
-// time. Each is the median of the ratios of all pairs of runs, with its 95 % interval.
+// time. Each ratio is the median over all pairs of runs, with its 95 % interval.
 func (p *pairing) report(b *testing.B, unit string) {
 	ratio, cpu := estimate.Ratios(p.job, p.original), estimate.Ratios(p.jobCPU, p.originalCPU)
 	b.Logf("%d pairs; original %v, job %v %s; ratio %v; CPU time, ratio %v", len(p.job),

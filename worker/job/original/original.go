@@ -15,8 +15,8 @@ import (
 )
 
 // Generate creates the table "bench" and fills it in one goroutine. For each row the loop makes random
-// bytes, their hash and both texts in hex, and runs the INSERT when a batch is full. Generate
-// returns the time of the loop.
+// bytes and their hash, and encodes the bytes and the hash in hex. It runs the INSERT when a batch is
+// full. Generate returns the time of the loop.
 func Generate(db *sql.DB, rows, batch int) (took time.Duration, err error) {
 	db.SetMaxOpenConns(1)
 	if _, err := db.Exec("CREATE TABLE bench(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"); err != nil {

@@ -101,8 +101,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// BenchmarkSlicing measures how much time slices add to each operation of an insert, and to each
-// operation of a client, while no slice ends.
+// BenchmarkSlicing measures the cost of slicing, as long as no slice ends: the time that it adds to each
+// inserted row, and to each operation of a client.
 func BenchmarkSlicing(b *testing.B) {
 	b.Run("insert", func(b *testing.B) {
 		s := slicing{size: 1 << 40, left: 1 << 40, lead: 1 << 20}

@@ -63,7 +63,7 @@ const processesEffect = "They take time from trials: times are longer, and round
 // findings has the texts of all findings, by code. [values] replaces the names in braces.
 var findings = map[string]findingWords{
 	result.FindingNoise: {"The times vary", "the times vary",
-		"A driver compared with itself shows that only differences of about {share} can be measured in {minutes}; {most} or less would be {good}",
+		"A driver compared with itself shows that only differences of about {share} can be measured in {minutes}. At {most} or less, the machine would be {good}",
 		"Smaller differences between drivers are reported as ties, or take longer",
 		"Follow the other findings, or measure longer and fewer drivers at once"},
 	result.FindingFailed: {"The noise could not be measured", "nothing could be measured",

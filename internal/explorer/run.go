@@ -216,8 +216,8 @@ func (s *Server) storedAnswer(format string) http.Handler {
 	})
 }
 
-// Samples is the answer to /api/v1/runs/{id}/samples: the samples of a phase in some cases, in the
-// order in which they were measured.
+// Samples is the answer to /api/v1/runs/{id}/samples: the samples of one phase, for each
+// requested case, in the order in which they were measured.
 type Samples struct {
 	Run    int64    `json:"run"`
 	Phase  string   `json:"phase"`

@@ -416,8 +416,8 @@ func (s *session) sample(said *protocol.Sample) error {
 	now := time.Now()
 	saw := Seen{Possible: now.Sub(s.started) - s.idle - s.claimed, Between: now.Sub(s.began), Cores: runtime.NumCPU()}
 	want := s.want.expected(p.Name)
-	// Only a query may omit its checksum. A mix always has a checksum. The worker computes it before the clock
-	// starts, and this also loads the database into memory.
+	// Only a query may omit its checksum. The checksum of a mix is always computed, because computing it before
+	// the clock starts also loads the database into memory.
 	want.Unhashed = p.Query != nil && slices.Contains(s.brief, p.Name)
 	m, doubts, faults := CheckSample(p, want, saw, said)
 	m.ApartNS = apart

@@ -2,8 +2,8 @@ package stats
 
 import "slices"
 
-// InRun is the comparison of two drivers in the report of their run, with the test and the
-// correction of that report.
+// InRun is the comparison of two drivers in the report of their run. It has the same test, and the same
+// correction for many comparisons, as that report.
 type InRun struct {
 	Test
 	Ratio Summary // second driver's time divided by the first driver's, with the interval that the report of the run has

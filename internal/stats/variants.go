@@ -81,9 +81,9 @@ func (a *Analysis) shareOutcomes() {
 	}
 }
 
-// changes returns a text with the parameters of group g, and the settings in which g differs from
-// another group of the same workload, the parameter "first". If g differs in no setting, the text
-// ends with "as now".
+// changes returns a text about group g. It has the workload parameters of g, and the settings in which g
+// differs from the group "first" of the same workload. If g differs in no setting, the text ends with
+// "as now".
 func (g *Group) changes(first *Group) string {
 	var words []string
 	changed := false

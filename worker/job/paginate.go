@@ -103,8 +103,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 // page is in the cache before its reading is timed.
 func (p paginate) page(ctx context.Context, stmts [2]driver.Stmt, depth, rows int64) (*page, error) {
 	g := &page{Page: protocol.Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
-	// An application knows the ID before the page from the previous page. So the query for that
-	// ID is not timed.
+	// The page begins after a certain ID. An application already has this ID: it is the last one of the
+	// previous page. So the query for the ID is not timed.
 	before := []int64{-1 << 63}
 	var err error
 	if depth > 0 {

@@ -130,8 +130,8 @@ func (s *stmt) exec(ctx context.Context, args []any) (sql.Result, error) {
 	return s.text.ExecContext(ctx, s.SQL, args...)
 }
 
-// Box stores all values of b in b.Ready, as a []any in the order of binding. An element with a text
-// needs an allocation, so Box reuses the element of the last call if the text has not moved in memory.
+// Box stores all values of b in b.Ready, as a []any in the order of binding. Storing a text
+// in an element allocates memory, so Box keeps the element of the last call if it has the same bytes in memory.
 func (s *stmt) Box(b *contract.Batch) {
 	n := 0
 	if len(b.Columns) > 0 {

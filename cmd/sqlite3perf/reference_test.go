@@ -251,8 +251,8 @@ func describe(f *pflag.Flag) string {
 
 var (
 	special = regexp.MustCompile(`[*<|]|\b_|_\b`)
-	// These texts are shortened, because the section on shared flags explains --format and the
-	// naming of drivers.
+	// Flag texts that match formatUsage or namedUsage are shortened, because the section on shared
+	// flags explains --format and the naming of drivers.
 	formatUsage = regexp.MustCompile(`^how .* (?:is|are) printed: (.*?)(?: \(default: as the extension of -o says, otherwise table\))?$`)
 	namedUsage  = regexp.MustCompile(`: mattn, mattn@[^ ]*, mattn[^()]*, \./my-worker`)
 

@@ -164,7 +164,8 @@ func SayWithout(m *lab.Matrix, say func(format string, args ...any)) {
 	}
 }
 
-// SayNeeded prints which drivers are measured with options, because workloads need certain features.
+// SayNeeded prints which drivers are built with other options than usual because a workload needs a
+// feature of SQLite.
 func SayNeeded(cases []*lab.Case, say func(format string, args ...any)) {
 	told := map[string]bool{}
 	for _, c := range cases {

@@ -16,7 +16,7 @@ type Order struct {
 	Plain  bool // samples have neither tooltips nor links, which would take most of the file's space
 }
 
-// Samples is a series of [Order].
+// Samples is one data series of the chart [Order].
 type Samples struct {
 	Name   string
 	Look   Look // the zero Look means the default look for the series' index

@@ -54,8 +54,8 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-// TestLegendOfIntervals checks that a chart has its legend below it, and that Intervals names only
-// shapes that the chart shows.
+// TestLegendOfIntervals checks that a chart has its legend below it. It also checks that the function
+// Intervals returns the name of the shape with which the chart shows intervals, such as "error bars".
 func TestLegendOfIntervals(t *testing.T) {
 	points := make([]chart.Point, 100)
 	for i := range points {

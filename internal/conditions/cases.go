@@ -185,9 +185,9 @@ func Changed(c *result.Case) string {
 
 const maxSampleRows = 100
 
-// ReadLater lists cases that were refused during a trial because their connections, which had been
-// opened correctly, later read back wrong settings. The list shows only these settings. ReadLater
-// returns nil if there is no such case.
+// ReadLater lists cases that were refused in the middle of a trial. Their connections had the requested
+// settings at first, but later some settings had other values. For each case, the list shows only these
+// settings. ReadLater returns nil if there is no such case.
 func ReadLater(outcomes []*stats.Outcome) document.Document {
 	differ := driver.Settings{}
 	for _, o := range outcomes {

@@ -17,8 +17,9 @@ const (
 )
 
 // RenderPart writes the document d if it fits into opts.Lines lines, or if opts.Lines is 0.
-// Otherwise, or if d is nil, it writes the document "short", with its sections shortened as far as
-// necessary, followed by the commands that show more. If "short" is nil, it shortens d instead.
+// Otherwise, or if d is nil, it writes a part of another document, which is the parameter "short".
+// It shortens the sections of that document as far as necessary, and adds the commands that show
+// more. If the parameter "short" is nil, RenderPart shortens d instead.
 func RenderPart(w io.Writer, d, short Document, opts Options) error {
 	room := max(opts.Lines, LeastLines)
 	if d != nil {

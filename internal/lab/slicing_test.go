@@ -266,8 +266,8 @@ func TestColdCaches(t *testing.T) {
 	}
 }
 
-// TestSlicesOfOthers runs a worker that claims to wait for its turn within a phase that it is not measuring.
-// The trial must fail.
+// TestSlicesOfOthers runs a worker that reports a wait for its turn. The report names another phase than the
+// one that the worker is measuring. The trial must fail.
 func TestSlicesOfOthers(t *testing.T) {
 	t.Parallel()
 	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}

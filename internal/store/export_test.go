@@ -27,7 +27,7 @@ func OpenWith(path string, readOnly bool, migrations []string, busy time.Duratio
 	return open(context.Background(), path, readOnly, migrations, busy)
 }
 
-// DB returns the connection pool of a store, for damaging it.
+// DB returns the connection pool of a store. Tests use it to damage the store.
 func (s *Store) DB() *sql.DB { return s.db }
 
 // Write calls the function do in a transaction that writes.

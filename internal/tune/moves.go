@@ -37,8 +37,8 @@ func (s *Search) singles(ctx context.Context) error {
 	return err
 }
 
-// gains returns the values that were faster by more than half of s.Margin in their first race, at
-// most one for each setting. The fastest is first.
+// gains returns values of settings that made the work faster by more than half of s.Margin in their
+// first race, at most one value for each setting. The fastest value is first.
 func (s *Search) gains() (list []*Tried) {
 	for _, t := range s.found.Tried {
 		if t.Status != result.OK || t.MoreFailed || !(t.perSuccess < 1-s.Margin/2) || t.Ratio.N == 0 {

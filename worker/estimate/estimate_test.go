@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestOf checks the interval of n values against the binomial distribution. For example, with n
-// = 9 the interval from the second least to the second greatest value has the level 1 - 2 * (1
-// + 9) / 2^9 = 96.1 %.
+// TestOf checks the median's interval for n values. Its level follows from the binomial distribution.
+// For example, if n is 9, the interval from the second least to the second greatest value has the
+// level 1 - 2 * (1 + 9) / 2^9 = 96.1 %.
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		n    int

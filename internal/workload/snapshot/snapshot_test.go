@@ -314,8 +314,9 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
-// TestBesideWriter checks that an application that writes all the time does not have to wait. Each
-// copy must have only complete transactions. If take cannot be sure of that, it must return an error.
+// TestBesideWriter copies a database while an application writes to it all the time. The application must
+// not have to wait for a lock. Each copy must have only complete transactions. If the function "take", which
+// copies, cannot be sure of that, it must return an error.
 func TestBesideWriter(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -5,20 +5,15 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -366,192 +361,5 @@ func TestWrittenSince(t *testing.T) {
 	beside(t, path, "INSERT INTO t VALUES ('more')")()
 	if list := s.Written(); len(list) != 1 || list[0] != "app.db" {
 		t.Errorf("%q are written, want the file", list)
-	}
-}
-
-// TestRefused checks the errors for files that cannot be copied, and that the files and their
-// directory do not change.
-func TestRefused(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name, want, content string
-		path                string // path to copy; if it is "", a new file is copied
-		journal             string
-		application         string
-	}{
-		{name: "nothing", path: "missing.db", want: "there is no such file"},
-		{name: "directory", path: ".", want: "it is a directory"},
-		{name: "device", path: "/dev/null", want: "it is not a regular file"},
-		{name: "empty", want: "it is empty, 0 bytes long"},
-		{name: "short", content: "SQLite", want: "it does not begin as a SQLite database does"},
-		{name: "encrypted", content: strings.Repeat("\x8e\x01", 2048), want: "it does not begin as a SQLite database does: it is another kind of file, or encrypted"},
-		{name: "header", content: magic, want: "too short"},
-		{name: "encrypted after the header", content: magic + strings.Repeat("x", 4096), want: "SQLite cannot read it: it is encrypted or damaged"},
-		{name: "damaged", content: magic + strings.Repeat("\x10\x00\x01\x01\x00\x40\x20\x20", 600), want: "SQLite cannot read it: "},
-		{name: "journal", content: magic + strings.Repeat("x", 4096), journal: "\xd9\xd5\x05\xf9", want: "there is a app.db-journal: try again later, or name a copy: sqlite3 "},
-		{name: "locked", application: "PRAGMA cache_size = 5; BEGIN EXCLUSIVE; UPDATE t SET text = text || 'x'", want: "there is a app.db-journal: try again later"},
-		{name: "locked without a journal", application: "PRAGMA locking_mode = exclusive; BEGIN EXCLUSIVE; SELECT count(*) FROM t", want: " has locked it to write to it: try again later"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join(t.TempDir(), "app.db")
-			switch {
-			case filepath.IsAbs(test.path):
-				path = test.path
-			case test.path != "":
-				path = filepath.Join(filepath.Dir(path), test.path)
-			case test.application != "":
-				path = made(t, "delete")
-				beside(t, path, test.application)
-			default:
-				if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if test.journal != "" {
-				if err := os.WriteFile(path+"-journal", []byte(test.journal), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			dir := filepath.Dir(path)
-			copies := t.TempDir()
-			var before map[string]string
-			if !filepath.IsAbs(test.path) {
-				before = listing(t, dir)
-			}
-			_, err := take(t.Context(), path, copies, 5*time.Millisecond) // waiting would not help, because nothing changes
-			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "database "+path+": ") {
-				t.Errorf("%v, want %q", err, test.want)
-			}
-			if before != nil {
-				if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
-					t.Errorf("beside the original (-before +after):\n%s", diff)
-				}
-			}
-			if left, err := os.ReadDir(copies); err != nil || len(left) > 0 {
-				t.Errorf("left %v, %v", left, err)
-			}
-		})
-	}
-}
-
-// TestRows checks how Rows encodes values. If a value cannot be encoded, the error must give its
-// row and column, but not the value.
-func TestRows(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "app.db")
-	open(t, path, "CREATE TABLE t(id INTEGER PRIMARY KEY, d DATE, b BOOLEAN, r REAL, x)",
-		`INSERT INTO t VALUES (1, '2024-01-02', 1, 2, x'00ff'), (2, '2024-01-03', 0, 0.25, 'secret'), (3, NULL, 7, 9e999, x'73ff')`).Close()
-	s := taken(t, path)
-	for _, test := range []struct {
-		query string
-		typ   driver.ColumnType
-		want  string
-	}{
-		{"SELECT id FROM t ORDER BY id DESC", anInt, "3 2 1"},
-		{"SELECT d FROM t ORDER BY id -- a comment", maybes, `"2024-01-02" "2024-01-03" null`},
-		{"SELECT b FROM t WHERE id < 3 ORDER BY id", driver.ColumnType{Type: driver.Bool}, "1 0"},
-		{"SELECT r FROM t WHERE id < 3 ORDER BY id", driver.ColumnType{Type: driver.Real}, "2 0.25"},
-		{"SELECT id FROM t WHERE id = 1", driver.ColumnType{Type: driver.Real}, "1"},
-		{"SELECT x FROM t WHERE id = 1", driver.ColumnType{Type: driver.Blob}, `"00ff"`},
-		{"WITH u AS (SELECT id FROM t) SELECT id FROM u ORDER BY 1", anInt, "1 2 3"},
-		{"VALUES (9007199254740993)", anInt, "9007199254740993"},
-	} {
-		if got := column(t, s, test.query, test.typ); got != test.want {
-			t.Errorf("%s: %s, want %s", test.query, got, test.want)
-		}
-	}
-	for _, test := range []struct {
-		query string
-		typ   driver.ColumnType
-		want  string
-	}{
-		{"SELECT d FROM t ORDER BY id", aText, "column d of row 3 is NULL, and declared text: write text or null"},
-		{"SELECT x FROM t WHERE id = 2", anInt, "column x of row 1 is text, and declared int: write text, or CAST it in the query"},
-		{"SELECT b FROM t ORDER BY id", driver.ColumnType{Type: driver.Bool}, "column b of row 3 is neither 0 nor 1"},
-		{"SELECT r FROM t ORDER BY id", driver.ColumnType{Type: driver.Real}, "column r of row 3 is infinite"},
-		{"SELECT CAST(x AS TEXT) AS y FROM t WHERE id = 3", aText, "column y of row 1 is not UTF-8"},
-		{"SELECT id, d FROM t", anInt, "its rows have 2 columns, and columns lists 1"},
-		{"SELECT id FROM t WHERE id > 9", anInt, "it returns no rows"},
-		{"SELECT nope FROM t", anInt, "no such column: nope"},
-		{"DELETE FROM t", anInt, "syntax error"},
-		{"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n", anInt, "more than 100000 rows: end it with LIMIT 100000"},
-		{"SELECT hex(zeroblob(9000000)) AS z", aText, "its values have more than 16 MiB"},
-		{"SELECT length(hex(zeroblob(60000000))) AS z", anInt, "string or blob too big"},
-	} {
-		_, err := s.Rows(t.Context(), test.query, []driver.ColumnType{test.typ})
-		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v, want %q", test.query, err, test.want)
-		}
-	}
-}
-
-// TestStrangersQuery checks that a query cannot attach or write other files, not even by ending the SELECT
-// around it. It also checks that a query that does not end is stopped, and that later queries are refused.
-func TestStrangersQuery(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "app.db")
-	open(t, path, "CREATE TABLE t(id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)").Close()
-	s := taken(t, path)
-	other := filepath.Join(t.TempDir(), "other.db")
-	for _, sql := range []string{"ATTACH '" + path + "' AS y", "VACUUM INTO '" + other + "'"} {
-		query := "SELECT 1 AS x) LIMIT 1; " + sql + "; SELECT * FROM (SELECT 2 AS x" // the query ends the SELECT that Rows writes around it, and begins another SELECT
-		if _, err := s.Rows(t.Context(), query, []driver.ColumnType{anInt}); err == nil {
-			t.Errorf("%s: it is run", sql)
-		}
-	}
-	if list := listing(t, filepath.Dir(other)); len(list) > 0 {
-		t.Errorf("there is %v", list)
-	}
-	conn, err := s.db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if most, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_ATTACHED, -1); err != nil || most != 0 {
-		t.Errorf("%d databases can be attached: %v", most, err)
-	}
-	conn.Close()
-	defer func(before time.Duration) { rowsTime = before }(rowsTime)
-	rowsTime = 100 * time.Millisecond
-	_, err = s.Rows(t.Context(), "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", []driver.ColumnType{anInt})
-	if err == nil || !strings.Contains(err.Error(), "it did not end within 100ms: end it with a LIMIT") {
-		t.Error(err)
-	}
-	if _, err := s.Rows(t.Context(), "SELECT id FROM t", []driver.ColumnType{anInt}); err == nil || !strings.Contains(err.Error(), "another query did not end") {
-		t.Error(err)
-	}
-}
-
-// TestSparse copies databases whose files are mostly holes. Bytes after the pages are left out.
-// If pages are holes, the copy is refused before anything is written.
-func TestSparse(t *testing.T) {
-	t.Parallel()
-	const huge = 1 << 40
-	for name, pages := range map[string]uint32{"behind the pages": 0, "pages": huge / 4096} {
-		path, copies := made(t, "delete"), t.TempDir()
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Truncate(huge); err != nil {
-			t.Skipf("no sparse files here: %v", err)
-		}
-		if pages > 0 {
-			_, err = f.WriteAt(binary.BigEndian.AppendUint32(nil, pages), 28)
-		}
-		old := time.Now().Add(-time.Hour)
-		if err := errors.Join(err, f.Close(), os.Chtimes(path, old, old)); err != nil {
-			t.Fatal(err)
-		}
-		s, err := take(t.Context(), path, copies, 5*time.Millisecond)
-		switch {
-		case pages == 0 && err != nil:
-			t.Errorf("%s: %v", name, err)
-		case pages == 0:
-			if s.Bytes > 1<<20 {
-				t.Errorf("%s: the copy has %d bytes", name, s.Bytes)
-			}
-			s.Close()
-		case err == nil || !strings.Contains(err.Error(), "app.db is sparse: it has 1099511627776 bytes"):
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }

@@ -259,3 +259,28 @@ func TestRateIsOfTheMedian(t *testing.T) {
 		t.Errorf("cells by unit: %v", seen)
 	}
 }
+
+// TestReadJSON checks that a run can be read back from its JSON report.
+func TestReadJSON(t *testing.T) {
+	run, err := report.ReadJSON(strings.NewReader(write(t, "json", fullRun(), "native", document.Options{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := json.Marshal(fullRun())
+	if got, _ := json.Marshal(run); !bytes.Equal(got, want) {
+		t.Error("the run has changed")
+	}
+	for text, want := range map[string]string{
+		"x":                                      "is not a JSON report of a run",
+		`{"version": 1`:                          "is not a JSON report of a run",
+		"{}":                                     "not a report of a run",
+		"[]":                                     "is not a JSON report of a run",
+		`{"version":99,"run":{}}`:                "newer sqlite3perf: its version is 99",
+		`{"version":2,"run":{"trials":3}}`:       "is not a JSON report of a run",
+		writeCompared(t, "json", comparedRuns()): "not a report of a run",
+	} {
+		if _, err := report.ReadJSON(strings.NewReader(text)); err == nil || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%.40q: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -2,16 +2,13 @@ package study_test
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -160,97 +157,6 @@ func TestClaimsFindTheirCells(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestQuickIsSmaller checks that the sizes and durations of a study's quick form (scale "quick")
-// are limited, that its cases are numbered from 1, and that no two of them are alike.
-func TestQuickIsSmaller(t *testing.T) {
-	for _, s := range study.All() {
-		t.Run(s.Name, func(t *testing.T) {
-			cases, err := s.Cases("quick", false, everyone[:1], 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen := map[string]bool{}
-			for i, c := range cases {
-				key := fmt.Sprint(c.Workload, c.Parameters, c.Settings, c.Driver)
-				if c.ID != i+1 || seen[key] {
-					t.Errorf("case %d: %s", c.ID, key)
-				}
-				seen[key] = true
-				if c.Parameters["rows"] > 100_000 || c.Parameters["people"] > 240_000 || c.Parameters["users"] > 100_000 || c.Parameters["time"] > 12_000 {
-					t.Errorf("%s at quick: %v", c.Workload, c.Parameters)
-				}
-			}
-		})
-	}
-}
-
-// TestQuickIsPlanned checks that a study's quick form (scale "quick") leaves time for work without
-// a fixed duration, whatever the number of drivers. Phases of fixed duration share the rest of the
-// time, and the drivers of the study keep all values of the parameters.
-func TestQuickIsPlanned(t *testing.T) {
-	s, err := study.Find("writers")
-	if err != nil {
-		t.Fatal(err)
-	}
-	drivers := refs("bvinc", "crawshaw", "eatonphil", "glebarez", "mattn", "modernc", "native", "ncruces", "tailscale", "zombiezen")
-	last := int64(0)
-	for n := len(drivers); n >= 1; n-- {
-		some := slices.Clone(drivers[:n])
-		some[0] = drivers[4]
-		if n > 4 {
-			some[4] = drivers[0]
-		}
-		for _, asPublished := range []bool{false, true} {
-			cases, err := s.Cases("quick", asPublished, some, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if least := study.Least(cases, s.Rounds); least > 4*time.Minute {
-				t.Errorf("%d drivers: at least %v", n, least)
-			}
-			points, each, long := map[string]int{}, cases[0].Parameters["time"], 0
-			for _, c := range cases {
-				if c.Parameters["time"] == 6_000 && c.Driver == "mattn" && c.Parameters["writers"] == 256 {
-					long++ // the phase is longer than SQLite waits for a lock
-					continue
-				}
-				points[c.Driver]++
-				if c.Parameters["time"] != each {
-					t.Errorf("%d drivers: %s lasts %d ms, another %d", n, c.Workload, c.Parameters["time"], each)
-				}
-			}
-			if long != 6 {
-				t.Errorf("%d drivers: %d long phases", n, long)
-			}
-			if want := 46; !asPublished && points["mattn"] != want {
-				t.Errorf("%d drivers: mattn is measured at %d points, want %d", n, points["mattn"], want)
-			}
-			if asPublished {
-				continue
-			}
-			if each < 50 || each > 500 || n < 2 && each < last {
-				t.Errorf("%d drivers: %d ms, and %d ms with one more", n, each, last)
-			}
-			if all := points["native"]; n == 10 && (all == 0 || all >= 46) {
-				t.Errorf("native is measured at %d points", all)
-			}
-			last = each
-		}
-	}
-}
-
-// TestLeast checks that the result of Least includes all three parts: starting processes, opening
-// connections, and phases of fixed duration.
-func TestLeast(t *testing.T) {
-	var few, slow lab.Case
-	few.Settings = driver.Settings{"pool_size": "1"}
-	slow.Settings, slow.Parameters = driver.Settings{"pool_size": "256"}, map[string]int64{"time": 1000}
-	a, b := study.Least([]*lab.Case{&few}, 6), study.Least([]*lab.Case{&few, &slow}, 6)
-	if a <= 0 || b-a != 6*(a/6+255*time.Millisecond+time.Second) {
-		t.Errorf("%v, %v", a, b)
 	}
 }
 
@@ -442,98 +348,6 @@ func TestCountsOfLockErrors(t *testing.T) {
 		}
 		if got := verdicts(run); got != test.with {
 			t.Errorf("%s, with an error: %q", test.scale, got)
-		}
-	}
-}
-
-// TestNoClearWinner checks the claim "no clear winner", which counts how many phases the most
-// successful driver wins.
-func TestNoClearWinner(t *testing.T) {
-	claim := func(took wall) report.Claim {
-		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc", "zombiezen"), 6, took))
-		for _, c := range r.Claims {
-			if strings.Contains(c.Claim, "no clear winner") {
-				return c
-			}
-		}
-		t.Fatal("no such claim")
-		return report.Claim{}
-	}
-	c := claim(func(c *result.Case, _ string, round int) int64 {
-		if c.Driver == "zombiezen" {
-			return int64(1e6 + round)
-		}
-		return int64(2e6 + round)
-	})
-	if x := c.Comparisons[0]; c.Verdict != fails || x.Median != 15 || *x.AtMost != 7 || !strings.Contains(x.What, "zombiezen") {
-		t.Errorf("%s: %+v", c.Verdict, x)
-	}
-	c = claim(func(*result.Case, string, int) int64 { return 1e6 }) // all drivers are equally fast
-	if x := c.Comparisons[0]; c.Verdict != holds || x.Median != 0 {
-		t.Errorf("%s: %+v", c.Verdict, x)
-	}
-	c = claim(unsteady)
-	if x := c.Comparisons[0]; c.Verdict != unknown || x.Median != 0 || !strings.Contains(x.Why, "is tied for first place") || !strings.Contains(x.Why, "in 15 more") {
-		t.Errorf("%s: %+v", c.Verdict, x)
-	}
-	drivers := []string{"mattn", "modernc", "zombiezen"}
-	phases := map[string]int{} // the number of each phase, in order of appearance; each driver is the fastest in every third phase
-	c = claim(func(c *result.Case, phase string, round int) int64 {
-		id := fmt.Sprint(c.Workload, phase, c.Parameters)
-		if _, ok := phases[id]; !ok {
-			phases[id] = len(phases)
-		}
-		return int64(1e6 + round + 1e6*((slices.Index(drivers, c.Driver)+phases[id])%3))
-	})
-	if x := c.Comparisons[0]; c.Verdict != holds || x.Median == 0 {
-		t.Errorf("%s: %+v", c.Verdict, x)
-	}
-}
-
-// unsteady returns times between 1 and 2 ms for every driver, so that no two drivers differ
-// significantly.
-func unsteady(c *result.Case, _ string, round int) int64 {
-	h := fnv.New32a()
-	fmt.Fprint(h, round, c.Workload, c.Parameters, c.Driver)
-	return 1e6 + int64(h.Sum32()%1e6)
-}
-
-// TestNoClearWinnerAmongWhom checks that only drivers of the study can be winners, and that a
-// single driver wins nothing.
-func TestNoClearWinnerAmongWhom(t *testing.T) {
-	for _, test := range []struct{ drivers, want string }{
-		{"mattn", "no phase has figures of two drivers of the study"},
-		{"native mattn modernc", "is tied for first place"},
-	} {
-		took := func(c *result.Case, _ string, round int) int64 {
-			if c.Driver == "native" {
-				return int64(1e5 + round)
-			}
-			return unsteady(c, "", round)
-		}
-		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs(strings.Fields(test.drivers)...), 6, took))
-		for _, c := range r.Claims {
-			if strings.Contains(c.Claim, "no clear winner") && (c.Verdict != unknown || !strings.Contains(c.Comparisons[0].Why, test.want)) {
-				t.Errorf("%s: %s: %+v", test.drivers, c.Verdict, c.Comparisons[0])
-			}
-		}
-	}
-}
-
-// TestClaimsOf2023 checks that the claims of 2023 use only the workloads of 2023.
-func TestClaimsOf2023(t *testing.T) {
-	took := func(c *result.Case, _ string, round int) int64 {
-		switch {
-		case c.Driver != "modernc":
-			return int64(1e6 + round)
-		case c.Workload == "real":
-			return int64(0.5e6 + round)
-		}
-		return int64(1.6e6 + round)
-	}
-	for _, c := range evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc"), 6, took)).Claims {
-		if strings.Contains(c.Claim, "modernc is much slower") && c.Verdict != holds {
-			t.Errorf("%s: %+v", c.Verdict, c.Comparisons[0])
 		}
 	}
 }

@@ -436,7 +436,7 @@ func (s *session) sample(said *protocol.Sample) error {
 		s.sliced(m, said.WallNS)
 	case s.request.Slices[p.Name] > 0 && m.Operations >= 2*s.request.Slices[p.Name]:
 		doubts = append(doubts, result.Warning{Code: result.WarningOnePiece, Phase: p.Name,
-			Message: fmt.Sprintf("%s on %s is measured in one piece, because the worker does not pause within it: its ratios vary more than those of other drivers", p.Name, s.want.Driver)})
+			Message: fmt.Sprintf("%s on %s is measured in one piece, because the worker does not pause within it: its ratios vary more than those of other drivers, and can be some percent off", p.Name, s.want.Driver)})
 	}
 	doubts = append(doubts, notTogether(m, s.want.Settings.Processes())...)
 	if err := s.judge(doubts, faults); err != nil {

@@ -257,15 +257,22 @@ func TestSoakLooksKeepTheLevel(t *testing.T) {
 	}
 }
 
+// TestLooks checks after which rounds a comparison is judged. The shares of the level that these
+// judgments and the end of the run get must have the sum 1.
 func TestLooks(t *testing.T) {
 	var looks []int
-	for n := 1; n < 200; n++ {
+	sum := 1 / stats.Spent(5000) // the end of the run
+	for n := 1; n < 5000; n++ {
 		if stats.Look(n) {
 			looks = append(looks, n)
+			sum += 1 / stats.Spent(n)
 		}
 	}
-	if d := cmp.Diff([]int{11, 16, 22, 32, 44, 64, 88, 128, 176}, looks); d != "" {
+	if d := cmp.Diff([]int{11, 16, 22, 32, 44, 64, 88, 128, 176, 256, 352, 512, 704, 1024, 1408}, looks); d != "" {
 		t.Error(d)
+	}
+	if math.Abs(sum-1) > 1e-9 {
+		t.Errorf("the shares add up to %v, want 1", sum)
 	}
 }
 

@@ -105,9 +105,10 @@ func (x *Compared) moreUntil(n, least int, factor float64) int {
 	return x.nextLook(max(n+more, least)) - n
 }
 
-// nextLook returns the first number of rounds, from n on, after which the cell is judged.
+// nextLook returns the first number of rounds, from n on, after which the cell is judged. After the
+// last look, that is n itself, because the run can end after any round.
 func (x *Compared) nextLook(n int) int {
-	for x.looks > 1 && !Look(n) {
+	for x.looks > 1 && n < lastLook && !Look(n) {
 		n++
 	}
 	return n

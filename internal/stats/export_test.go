@@ -13,5 +13,8 @@ func UnpairedRatio(a, b []float64, confidence float64) (Summary, float64) {
 	return s, p
 }
 
+// Spent exports [spent].
+var Spent = spent
+
 // Exceeds exports [exceeds].
 var Exceeds = exceeds

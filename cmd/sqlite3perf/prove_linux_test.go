@@ -340,7 +340,7 @@ func TestProveFidelity(t *testing.T) {
 	p := newPlace(t)
 	drivers, layouts, flags := []string{"zombiezen"}, 1, []string{"--scale", "0.005", "--rounds", "6"} // without make prove, the test only checks that the commands run
 	if proving() {
-		drivers, layouts, flags = []string{"mattn", "zombiezen", "modernc"}, 4, []string{"--scale", "quick", "--rounds", "60"}
+		drivers, layouts, flags = []string{"mattn", "zombiezen", "modernc"}, 12, []string{"--scale", "quick", "--rounds", "20"}
 	}
 	for _, driver := range drivers {
 		t.Run(driver, func(t *testing.T) {

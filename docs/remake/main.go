@@ -97,10 +97,15 @@ func answer(report string) string {
 	return without(strings.TrimSuffix(first, "\n")+"\n", "how sure ", "repeated ", "machine ", "noise ", "warning ")
 }
 
-// cells returns the list of cells (timed phases) in an answer of compare, without the sentences
-// before it and without the columns after the ratio's interval.
+// cells returns the list of cells (timed phases) in an answer of compare, without the lines before
+// and after the list, and without the columns after the ratio's interval.
 func cells(report string) string {
 	_, list, _ := strings.Cut(answer(report), "\nverdict ")
+	for _, next := range []string{"\nover all ", "\nsides "} {
+		if before, _, ok := strings.Cut(list, next); ok {
+			list = before + "\n"
+		}
+	}
 	return afterRatio.ReplaceAllString(without("verdict "+list, "measured "), "$1")
 }
 

@@ -87,7 +87,7 @@ func TestParts(t *testing.T) {
 	for kind, want := range map[string]string{
 		"output":   report,
 		"answer":   "b is slower\nthan a.\nverdict  cell  ratio         p  n\nslower   x     2x (1 to 3)  0.1  9\nover all      b\nsides         a and b\nmeasured      now\n",
-		"cells":    "verdict  cell  ratio\nslower   x     2x (1 to 3)\nover all      b\nsides         a and b\n",
+		"cells":    "verdict  cell  ratio\nslower   x     2x (1 to 3)\n",
 		"summary":  report[:strings.Index(report, "\n== ")],
 		"claims":   "Claims\nholds  1. a\n       b\n\n#  verdict  here\n1  holds    2x\n",
 		"verdicts": "Claims\nholds  1. a\n       b\n",

@@ -174,6 +174,7 @@ func TestSyncs(t *testing.T) {
 // TestProveTenPercent runs 20 searches. In each, the phase query takes 10 % longer from one release
 // on. The search must find that release, and build few releases.
 func TestProveTenPercent(t *testing.T) {
+	missed := 0
 	for seed := range uint64(20) {
 		b := newBench(seed)
 		from := 1 + int(seed*5)%(len(b.releases)-1)
@@ -194,10 +195,17 @@ func TestProveTenPercent(t *testing.T) {
 		if n := len(b.built); n > atMost(len(b.releases)) {
 			t.Errorf("seed %d: %d builds, want at most %d", seed, n, atMost(len(b.releases)))
 		}
-		if i := f.Pair.Cell.Ratio.Interval; f.Pair.First != f.Good || f.Pair.Second != f.Bad || i.Low > 1.1 || i.High < 1.1 || i.Low < 1 {
+		i := f.Pair.Cell.Ratio.Interval
+		if f.Pair.First != f.Good || f.Pair.Second != f.Bad || i.Low < 1 {
 			t.Errorf("seed %d: %s and %s: %v", seed, f.Pair.First, f.Pair.Second, i)
 		}
+		if i.Low > 1.1 || i.High < 1.1 {
+			missed++
+		}
 		t.Logf("%s: %d builds, %d trials", f.Bad, len(b.built), b.trials)
+	}
+	if missed > 1 { // an interval of 99 % may miss the true ratio by chance
+		t.Errorf("%d of 20 intervals do not contain the true ratio", missed)
 	}
 }
 

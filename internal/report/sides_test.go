@@ -19,7 +19,7 @@ func TestComparisonPage(t *testing.T) {
 	for _, want := range []string{
 		"no such function: json_extract", "read-write mix", // the reason and the name of a cell without a ratio
 		`2.30x (2.24 to 2.36) slower, `, `) probably slower, `, `aria-label="simple insert, `,
-		"modernc is slower", "within ±2%", "p 0.001, n 16", "to be sure: ",
+		"modernc is slower", "within ±2%", "p 0.002, n 16", "to be sure: ",
 		`<a href="#picture-order-1"`,
 	} {
 		if !strings.Contains(wide, want) {

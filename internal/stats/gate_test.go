@@ -281,7 +281,7 @@ func TestGateByStoredBaseline(t *testing.T) {
 		return stats.Across{Metric: stats.Time, Names: [2]string{"a", "b"}, Margin: 0.05, Looks: looks}.Compare(base, now)
 	}
 	once, looks := compared(false).Cells[0], compared(true).Cells[0]
-	if once.P > 0.02 || looks.P != 20*once.P { // after 22 rounds the run is judged for the third time, with a twentieth of the level
+	if once.P > 0.02 || looks.P != 12*once.P { // after 22 rounds the run is judged for the third time, with a twelfth of the level
 		t.Errorf("p is %v with looks, %v without", looks.P, once.P)
 	}
 	if d := cmp.Diff([]int{1}, stats.NewGate(0.05, compared(true)).Settled()); d != "" {

@@ -6,16 +6,13 @@ package stats
 // is divided among these looks. By the Bonferroni inequality, the probability that any look errs is
 // then at most the whole level.
 //
-// The first look gets a quarter of the level, so that two cells can differ significantly after 11
-// rounds. Each later look gets a twentieth. There are at most 15 of them: 14 after certain rounds,
-// and one at the end of the run. All of them get the same share, because a small difference is found
-// only after many rounds.
-const (
-	firstLook     = 11   // rounds before the first look
-	lastLook      = 1408 // rounds before the last look, apart from the end of the run
-	firstLevel    = 4    // the level, divided by the first look's share
-	furtherLevels = 20   // the level, divided by the share of a later look
-)
+// The first three looks get larger shares of the level than the later ones, so that large differences
+// are found after few rounds. The later looks get equal shares, because small differences are found
+// only after many rounds. There are at most 13 later looks: 12 after certain rounds, and one at the
+// end of the run.
+
+// lastLook is the number of rounds before the last look, apart from the end of the run.
+const lastLook = 1408
 
 // Look reports whether a comparison under way is judged after n rounds: 11, 16, 22, 32, 44, 64,
 // 88 and so on, up to 1408. With fewer than 11 rounds, two sides cannot differ significantly.
@@ -26,14 +23,19 @@ func Look(n int) bool {
 	for n > 16 && n%2 == 0 { // 22 becomes 11, 32 becomes 16
 		n /= 2
 	}
-	return n == firstLook || n == 16
+	return n == 11 || n == 16
 }
 
 // spent returns the factor that corrects p-values after n rounds, if the run is judged at every
-// [Look] and at its end.
+// [Look] and at its end. The inverse of the factor is the look's share of the level.
 func spent(n int) float64 {
-	if n <= firstLook {
-		return firstLevel
+	switch {
+	case n <= 11:
+		return 4
+	case n <= 16:
+		return 8
+	case n <= 22:
+		return 12
 	}
-	return furtherLevels
+	return 24
 }

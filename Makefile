@@ -101,7 +101,7 @@ KILLS := 50
 cluster-kills: build rqlited ## the leader of three nodes of rqlite killed under load, 50 times
 	RQLITED_PATH=$(CURDIR)/bin/rqlited bin/sqlite3perf cluster --kill $(KILLS)
 
-# On a quiet machine. The comparisons take 35 minutes at most, with PROOFS=100 four hours.
+# On a quiet machine. The comparisons take 40 minutes at most, with PROOFS=100 four and a half hours.
 PROOFS := 15
 prove: ## verdicts on real trials: a driver beside itself (30 times), and beside itself made 5 % and 2 % slower (15 times); bisections; drivers beside programs written by hand
 	TEST_TIMES=$(PROOFS) $(GO) test -count=1 -timeout 24h -v -run 'TestProve' ./cmd/sqlite3perf ./internal/bisect

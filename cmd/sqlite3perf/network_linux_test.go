@@ -196,7 +196,8 @@ func (n *network) agents(name string) (pids []int) {
 			pids = append(pids, pid)
 		}
 	}
-	return pids
+	// An agent that starts a worker has, for a moment, a child with the agent's own command line.
+	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return slices.Contains(pids, parentOf(pid)) })
 }
 
 // leftNothing checks that neither this machine nor a host has a process or a database left.

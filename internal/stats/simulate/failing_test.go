@@ -271,6 +271,6 @@ func failureLevels(tables int) string {
 		few, many := equalFailures[1], equalFailures[3]
 		rows = append(rows, append(row, percent(shareOf(runs, uint64(100+i), func(r *rand.Rand) bool { return v.of(r, few, many) }))))
 	}
-	return fmt.Sprintf("How often verdicts about failed operations are found, with %d operations in a trial. The sides are equal, except in the last column. "+
+	return fmt.Sprintf("This table shows how often verdicts about failed operations are found, with %d operations in a trial. The sides are equal, except in the last column. "+
 		"Comparisons are judged after 11, 16, 22 rounds and so on, up to %d:\n\n", trialOperations, mostSides) + markdown(rows)
 }

@@ -152,12 +152,36 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 			return nil, errors.Join(err, cluster.Kill())
 		}
 	}
-	for _, n := range cluster.Nodes {
-		if err := n.Ready(ctx, c.Nodes); err != nil {
-			return nil, errors.Join(err, cluster.Kill())
-		}
+	if err := cluster.ready(ctx); err != nil {
+		return nil, errors.Join(err, cluster.Kill())
 	}
 	return cluster, nil
+}
+
+// ready waits until all nodes are ready. It returns an error if one of them exits, because the
+// others would wait for it forever.
+func (c *Cluster) ready(ctx context.Context) error {
+	waiting, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	for _, n := range c.Nodes {
+		cmd, exited := n.running()
+		go func() {
+			select {
+			case <-exited:
+				end(n.died(cmd.ProcessState))
+			case <-waiting.Done():
+			}
+		}()
+	}
+	for _, n := range c.Nodes {
+		if err := n.Ready(waiting, len(c.Nodes)); err != nil {
+			if ctx.Err() == nil && waiting.Err() != nil {
+				return context.Cause(waiting)
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // free returns addresses of the loopback interface on which no process listens.

@@ -230,20 +230,22 @@ const never = "/nonexistent/taken"
 // after it was chosen. If that happens at each attempt, the error says so in one line, and no
 // process is left.
 func TestPortTaken(t *testing.T) {
-	var calls int
-	raft := func(_ int, real string) (string, error) {
-		if calls++; calls == 1 {
-			l, err := net.Listen("tcp", real)
-			if err != nil {
-				return "", err
+	for taken := range 2 {
+		var calls int
+		raft := func(_ int, real string) (string, error) {
+			if calls++; calls == taken+1 {
+				l, err := net.Listen("tcp", real)
+				if err != nil {
+					return "", err
+				}
+				t.Cleanup(func() { l.Close() })
 			}
-			t.Cleanup(func() { l.Close() })
+			return real, nil
 		}
-		return real, nil
-	}
-	start(t, nodes.Config{Nodes: 1, RaftAddress: raft})
-	if calls < 2 {
-		t.Error("the address for other nodes was not chosen again")
+		start(t, nodes.Config{Nodes: 2, RaftAddress: raft})
+		if calls < 4 {
+			t.Errorf("the port of node %d was taken, and the addresses for other nodes were not chosen again", taken+1)
+		}
 	}
 
 	once := filepath.Join(t.TempDir(), "taken")

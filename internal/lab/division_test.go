@@ -72,6 +72,26 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
+// TestRepeatsOfTheSlowest checks that a query is executed less often if one driver needs much longer
+// for it than the others.
+func TestRepeatsOfTheSlowest(t *testing.T) {
+	t.Parallel()
+	p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
+	var c *Case
+	for id, want := range []int64{12, 12, 12, 6} {
+		wall := 10 * time.Millisecond
+		if id == 3 {
+			wall = 100 * time.Millisecond // 6 executions take 600 ms
+		}
+		c = &Case{Case: result.Case{ID: id, Workload: "repeats"}}
+		c.Plan = &plan.Plan{Phases: []plan.Phase{{Name: "all", Query: &plan.Query{Call: plan.Call{SQL: "SELECT 1"}, Repeat: 1}}}}
+		p.learn(c, &result.Trial{TookNS: int64(wall), Samples: []result.Sample{{Phase: "all", WallNS: int64(wall), Operations: 1, Rows: 1}}})
+		if got := p.divide(c).repeats["all"]; got != want {
+			t.Errorf("with %d drivers: %d executions, want %d", id+1, got, want)
+		}
+	}
+}
+
 // TestSliceOfTwo checks that slices are shorter if only two cases do the same work, but not if there are several clients.
 func TestSliceOfTwo(t *testing.T) {
 	t.Parallel()

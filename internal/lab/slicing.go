@@ -39,6 +39,7 @@ const (
 	usualRepeats    = 12
 	shortestRepeats = 25 * time.Millisecond
 	longestRepeats  = 150 * time.Millisecond
+	slowestRepeats  = 4 * longestRepeats
 	crowdRepeats    = 100 * time.Millisecond
 	mostRepeats     = 1000
 	leastInClock    = 0.5
@@ -82,18 +83,19 @@ func (p *Processes) divide(c *Case) division {
 	}
 	once, again := 0.0, 0.0 // time of phases that are measured once, and of phases that can be repeated
 	type query struct {
-		wall     float64       // time of one execution
+		wall     float64       // time of one execution, for a driver of median speed
+		slowest  float64       // the same time for the slowest driver
 		shortest time.Duration // least time of all executions
 	}
 	repeated := map[string]query{} // by name of the phase
 	for i := range c.Plan.Phases {
 		ph := &c.Plan.Phases[i]
-		wall, each := middle(at.phases[ph.Name])
+		wall, each, slowest := paceOf(at.phases[ph.Name])
 		if wall == 0 {
 			continue
 		}
 		if c.mayRepeat(ph) {
-			q := query{wall, shortestRepeats}
+			q := query{wall, slowest, shortestRepeats}
 			if ph.Query.Clients > 1 {
 				q.shortest = crowdRepeats
 			}
@@ -117,18 +119,20 @@ func (p *Processes) divide(c *Case) division {
 	}
 	inClock := median(slices.Collect(maps.Values(at.outside))) * leastInClock / (1 - leastInClock)
 	for name, q := range repeated {
-		times := func(longest time.Duration) int64 {
+		// times returns the number of executions. They may take the given part of the longest time.
+		times := func(part float64) int64 {
 			n := max(usualRepeats, float64(q.shortest)/q.wall, (inClock-once)/again)
-			return int64(math.Ceil(min(n, math.Round(float64(longest)/q.wall), mostRepeats)))
+			fit := part * min(float64(longestRepeats)/q.wall, float64(slowestRepeats)/q.slowest)
+			return int64(math.Ceil(min(n, math.Round(fit), mostRepeats)))
 		}
-		n, rows := times(longestRepeats), rowsInSlice(at.phases[name], q.wall, float64(want))
+		n, rows := times(1), rowsInSlice(at.phases[name], q.wall, float64(want))
 		byRows, decided := at.byRows[name]
 		if !decided {
 			byRows = rows > 0 && n < enoughRepeats
 			at.byRows[name] = byRows
 		}
 		if byRows && rows > 0 {
-			d.slices[name], n = rows, times(longestRepeats/2)
+			d.slices[name], n = rows, times(0.5)
 		} else if n > 1 {
 			n += n % 2 // a turn has two executions, and the last turn should be complete
 		}
@@ -139,14 +143,14 @@ func (p *Processes) divide(c *Case) division {
 	return d
 }
 
-// middle returns the median of the wall times of a phase, and the median of its times per operation. Both are
-// 0 if no times are known.
-func middle(of map[int]phasePace) (wall, each float64) {
+// paceOf returns the median and the greatest of the wall times of a phase, and the median of its times per
+// operation. All are 0 if no times are known.
+func paceOf(of map[int]phasePace) (wall, each, slowest float64) {
 	var walls, eachs []float64
 	for _, x := range of {
-		walls, eachs = append(walls, x.wall), append(eachs, x.each)
+		walls, eachs, slowest = append(walls, x.wall), append(eachs, x.each), max(slowest, x.wall)
 	}
-	return median(walls), median(eachs)
+	return median(walls), median(eachs), slowest
 }
 
 // median returns the median. If the number of values is even, it returns the greater of the two middle values.

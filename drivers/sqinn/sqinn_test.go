@@ -1,6 +1,7 @@
 package sqinn_test
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +12,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestMain builds the replacement for sqinn's executable. The executable itself is not available
-// everywhere, and the tests must be the same everywhere.
+// standIn is the path of a program that replaces sqinn's executable. The executable itself is not
+// available everywhere, and the tests must be the same everywhere.
+var standIn string
+
+// TestMain builds the program at standIn, which most tests use. If TEST_SQINN is set, it is the path of
+// a real executable of sqinn, and they use that.
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
@@ -21,11 +26,11 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "sqinn.exe")
-	if out, err := exec.Command("go", "build", "-o", path, "./internal/sqinn").CombinedOutput(); err != nil {
+	standIn = filepath.Join(dir, "sqinn.exe")
+	if out, err := exec.Command("go", "build", "-o", standIn, "./internal/sqinn").CombinedOutput(); err != nil {
 		panic(string(out))
 	}
-	if err := os.Setenv("SQINN_PATH", path); err != nil {
+	if err := os.Setenv("SQINN_PATH", cmp.Or(os.Getenv("TEST_SQINN"), standIn)); err != nil {
 		panic(err)
 	}
 	return m.Run()
@@ -49,7 +54,7 @@ func TestExecutable(t *testing.T) {
 	for name, c := range map[string]struct{ path, version, want string }{
 		"absent":        {"/nonexistent/sqinn", "", "starting sqinn, as SQINN_PATH or PATH names it: "},
 		"another tool":  {"/bin/cat", "", "does not answer as version 1 does"},
-		"other version": {os.Getenv("SQINN_PATH"), "2.0.0", "is version 2.0.0: want 1.x"},
+		"other version": {standIn, "2.0.0", "is version 2.0.0: want 1.x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SQINN_PATH", c.path)

@@ -104,6 +104,7 @@ func TestRequests(t *testing.T) {
 		{true, 3, strings.Repeat("1 times, 6 parameters\n", 2)},
 	} {
 		file := filepath.Join(t.TempDir(), "trace")
+		t.Setenv("SQINN_PATH", standIn)
 		t.Setenv("SQINN_TRACE", file)
 		db, err := open(t, nil)
 		if err != nil {

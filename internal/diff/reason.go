@@ -39,7 +39,6 @@ type Reason struct {
 	Feature string `json:"feature,omitempty"` // name of an SQLite feature, or name of a setting
 	First   string `json:"first,omitempty"`   // version, options, setting, or time as text, of the first side
 	Second  string `json:"second,omitempty"`
-	Code    int    `json:"code,omitempty"` // result code of the error
 }
 
 // reason returns the likely reason for a difference between the answers x and y. It considers the answers,

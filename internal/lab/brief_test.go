@@ -32,8 +32,8 @@ func TestBrief(t *testing.T) {
 		t.Errorf("the first trial does not verify %v", got)
 	}
 	const seeds = 400
-	turns := map[string]int{}   // by position of the trial within its group: how often that trial verifies a phase
-	together, differing := 0, 0 // how often the same trial verifies two phases, and how often two groups verify a phase at the same position
+	turns := map[string]int{} // by position of the trial within its group: how often that trial verifies a phase
+	together, alike := 0, 0   // how often the same trial verifies two phases, and how often two groups verify a phase at the same position
 	turn := func(seed uint64, group int, phase string) (at int) {
 		at = -1
 		for i := range 8 {
@@ -58,7 +58,7 @@ func TestBrief(t *testing.T) {
 			together++
 		}
 		if known == later {
-			differing++
+			alike++
 		}
 		for _, phase := range []string{"insert", "warm"} {
 			if slices.Contains(lab.Brief("w", p, seed, 3), phase) {
@@ -71,8 +71,8 @@ func TestBrief(t *testing.T) {
 			t.Errorf("trial %s of a group is chosen %d times of %d", at, n, seeds)
 		}
 	}
-	if len(turns) != 8 || together > seeds/4 || differing > seeds/4 {
-		t.Errorf("%d trials of 8 are ever chosen; two phases have the same %d times of %d, two groups %d times", len(turns), together, seeds, differing)
+	if len(turns) != 8 || together > seeds/4 || alike > seeds/4 {
+		t.Errorf("%d trials of 8 are ever chosen; two phases have the same %d times of %d, two groups %d times", len(turns), together, seeds, alike)
 	}
 }
 

@@ -119,7 +119,7 @@ func (p *Processes) divide(c *Case) division {
 	}
 	inClock := median(slices.Collect(maps.Values(at.outside))) * leastInClock / (1 - leastInClock)
 	for name, q := range repeated {
-		// times returns the number of executions. They may take the given part of the longest time.
+		// times returns how often the query is executed, if it may take the given part of longestRepeats and slowestRepeats.
 		times := func(part float64) int64 {
 			n := max(usualRepeats, float64(q.shortest)/q.wall, (inClock-once)/again)
 			fit := part * min(float64(longestRepeats)/q.wall, float64(slowestRepeats)/q.slowest)

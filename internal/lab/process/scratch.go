@@ -151,7 +151,7 @@ func (s *Scratch) remove() {
 // marker returns the text of the lock file of dir. The text contains the name of dir and the parent
 // directories that were created for it, which are in the parameter "made".
 func marker(dir string, made []string) string {
-	text := fmt.Sprintf("sqlite3perf: the directory %s is removed by the next run if the process that made this file was Killed\n", filepath.Base(dir))
+	text := fmt.Sprintf("sqlite3perf: the directory %s is removed by the next run if the process that made this file was killed\n", filepath.Base(dir))
 	for _, d := range made {
 		text += d + "\n"
 	}

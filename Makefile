@@ -138,6 +138,7 @@ cross: ## the lab and the pure-Go workers build for other platforms
 # For a quiet machine. ADDED is how long the pairs of a driver take. Its transactions
 # read, which those of rqlite cannot.
 ADDED := 70s
+# With TEST_SQINN=path, sqinn is measured with its own executable, not with the stand-in for tests.
 added-cost: ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/proofs.md
 	@$(call each,$(filter-out drivers/rqlite/,$(filter drivers/%,$(MODULES))),$(GO) test -run '^$$' -bench Driver/addedcost -benchtime $(ADDED) . -args -record)
 	$(GO) test ./cmd/sqlite3perf -run TestAddedCostTable -count 1 -update

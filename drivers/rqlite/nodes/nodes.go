@@ -152,36 +152,10 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 			return nil, errors.Join(err, cluster.Kill())
 		}
 	}
-	if err := cluster.ready(ctx); err != nil {
+	if err := ready(ctx, cluster.Nodes, c.Nodes); err != nil {
 		return nil, errors.Join(err, cluster.Kill())
 	}
 	return cluster, nil
-}
-
-// ready waits until all nodes are ready. It returns an error if one of them exits, because the
-// others would wait for it forever.
-func (c *Cluster) ready(ctx context.Context) error {
-	waiting, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	for _, n := range c.Nodes {
-		cmd, exited := n.running()
-		go func() {
-			select {
-			case <-exited:
-				end(n.died(cmd.ProcessState))
-			case <-waiting.Done():
-			}
-		}()
-	}
-	for _, n := range c.Nodes {
-		if err := n.Ready(waiting, len(c.Nodes)); err != nil {
-			if ctx.Err() == nil && waiting.Err() != nil {
-				return context.Cause(waiting)
-			}
-			return err
-		}
-	}
-	return nil
 }
 
 // free returns addresses of the loopback interface on which no process listens.
@@ -202,17 +176,33 @@ const poll = 10 * time.Millisecond
 // Ready waits until the node knows a leader and the given number of voting nodes, and has applied
 // the leader's log. It returns an error if the process exits or ctx ends first.
 func (n *Node) Ready(ctx context.Context, voters int) error {
+	return ready(ctx, []*Node{n}, voters)
+}
+
+// ready is like [Node.Ready], but waits for several nodes. It returns an error if any of them exits,
+// because the others would wait for that node forever.
+func ready(ctx context.Context, list []*Node, voters int) error {
 	for {
-		err := n.isReady(ctx, voters)
-		if err == nil {
+		var waiting *Node
+		var err error
+		for _, n := range list {
+			if err = n.isReady(ctx, voters); err != nil {
+				waiting = n
+				break
+			}
+		}
+		if waiting == nil {
 			return nil
 		}
-		cmd, exited := n.running()
+		for _, n := range list {
+			if !n.Alive() {
+				cmd, _ := n.running()
+				return n.died(cmd.ProcessState)
+			}
+		}
 		select {
-		case <-exited:
-			return n.died(cmd.ProcessState)
 		case <-ctx.Done():
-			return fmt.Errorf("node %s at %s is not ready: %w: %w", n.ID, n.HTTP, err, ctx.Err())
+			return fmt.Errorf("node %s at %s is not ready: %w: %w", waiting.ID, waiting.HTTP, err, ctx.Err())
 		case <-time.After(poll):
 		}
 	}

@@ -45,8 +45,7 @@ type mixClient struct {
 	atMutex, backedOff protocol.Wait
 
 	state *clientState // what the client is doing, for runPatiently; nil if the mix's PatienceMS is 0
-	turns *clientTurns // pauses the mix after each slice (a part of the mix), so that other trials can run; nil if the mix is measured in one piece
-	leads bool         // true for the client whose operations are counted to find the end of a slice
+	turn  *clientTurn  // pauses the mix after each slice (a part of the mix), so that other trials can run; nil if the mix is measured in one piece
 
 	elapsed int64 // time in ns from the beginning to the end of the last operation, without the time for generating parameters
 	user    int64 // CPU time in ns for generating parameters, outside the kernel
@@ -148,23 +147,22 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 			return err
 		}
 	}
+	var turns *clientTurns
 	if processes == 1 && m.Rate == 0 {
-		if turns := newClientTurns(ctx, t.slicing(p, w), len(clients)); turns != nil {
-			for i, c := range clients {
-				c.turns, c.leads = turns, i == 0
-			}
-		}
+		turns = newClientTurns(ctx, t.slicing(p, w), len(clients))
+	}
+	for _, c := range clients {
+		c.turn = turns.client()
 	}
 	all := clients
-	leads := all[0].turns
 	forConnections := t.countWaits()
 	w.Start()
 	if processes > 1 {
 		s.BeganUS = time.Now().UnixMicro()
 	}
 	begin := now()
-	if leads != nil {
-		leads.began = begin
+	if turns != nil {
+		turns.began = begin
 	}
 	if err := runClients(len(all), func(i int) { all[i].err = all[i].run(ctx, begin) }, states, names, begin, m.PatienceMS); err != nil {
 		clients = nil // the clients still run, so they cannot be closed
@@ -179,8 +177,8 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		w.system -= c.system
 		w.counted.subtract(c.counted)
 	}
-	if leads != nil {
-		s.ColdNS = leads.cold()
+	if turns != nil {
+		s.ColdNS = turns.cold()
 	}
 	if err := collect(clients, latencies, s); err != nil {
 		return err

@@ -21,15 +21,15 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	if c.mix.DurationMS > 0 {
 		deadline = begin + c.mix.DurationMS*1e6
 	}
-	if c.turns != nil {
-		defer c.turns.together.Leave()
+	if c.turn != nil {
+		defer c.turn.together.Leave()
 	}
 	rate, j := c.mix.Rate, int64(0)
 	start := begin
 	for len(c.order) > 0 {
 		for _, i := range c.order {
-			if c.turns != nil {
-				waited, err := c.turns.operation(c.leads, c.elapsed)
+			if c.turn != nil {
+				waited, err := c.turn.operation(c.elapsed)
 				if err != nil {
 					return err
 				}
@@ -96,8 +96,8 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 		pause := now() - start
 		start += pause
 		begin += pause
-		if c.leads {
-			c.turns.began += pause
+		if c.turn != nil {
+			c.turn.exclude(pause)
 		}
 		if c.mix.DurationMS > 0 {
 			deadline += pause

@@ -19,8 +19,7 @@ type queryClient struct {
 	stmt    driver.Stmt
 	rows    int64
 	latency *latency.Recorder // nil if there is only one execution
-	turns   *clientTurns      // pauses the phase after each slice (a part of the phase), so that other trials can run; nil if the phase is measured in one piece
-	leads   bool              // true for the client whose operations are counted to find the end of a slice
+	turn    *clientTurn       // pauses the phase after each slice (a part of the phase), so that other trials can run; nil if the phase is measured in one piece
 	byRow   *rowTurns         // divides single executions into slices; nil if there are several executions or clients
 	err     error
 }
@@ -97,7 +96,7 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		executions = t.executionSlicing(p, w, repeats)
 	}
 	for _, c := range clients {
-		c.turns, c.leads = turns, c == clients[0]
+		c.turn = turns.client()
 	}
 	once := func() {
 		var wg sync.WaitGroup
@@ -190,13 +189,13 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 		last = now()
 	}
 	begin := last
-	if c.turns != nil {
-		defer c.turns.together.Leave()
+	if c.turn != nil {
+		defer c.turn.together.Leave()
 	}
 	for range q.Repeat {
 		for r := range n {
-			if c.turns != nil {
-				waited, err := c.turns.operation(c.leads, last-begin)
+			if c.turn != nil {
+				waited, err := c.turn.operation(last - begin)
 				if err != nil {
 					return err
 				}

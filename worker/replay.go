@@ -46,7 +46,7 @@ type replayClient struct {
 	said    map[int]said  // the first error with each code, by code; without lock errors, and without errors that are also in the recording
 	elapsed int64
 	asking  int64        // time in ns spent on asking the library for results
-	turns   *clientTurns // pauses the replay after each slice (a part of the replay), so that other trials can run; nil if the replay is measured in one piece
+	turn    *clientTurn  // pauses the replay after each slice (a part of the replay), so that other trials can run; nil if the replay is measured in one piece
 	state   *clientState // nil if the replay's PatienceMS is 0
 	err     error
 }
@@ -85,7 +85,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	if r.Speed == 0 {
 		turns := newClientTurns(ctx, t.slicing(p, w), len(clients))
 		for _, c := range clients {
-			c.turns = turns
+			c.turn = turns.client()
 		}
 	}
 	all := clients
@@ -187,13 +187,13 @@ func (r *replay) deal() []func() []int {
 // latency counts from that time, even if the event begins later.
 func (c *replayClient) run(ctx context.Context, begin int64) error {
 	start := begin
-	if c.turns != nil {
-		defer c.turns.together.Leave()
+	if c.turn != nil {
+		defer c.turn.together.Leave()
 	}
-	ended := 0 // events since the last call of c.turns.transaction
+	ended := 0 // events since the last call of c.turn.transaction
 	for unit := c.next(); unit != nil; unit = c.next() {
-		if c.turns != nil && ended > 0 && c.tx == nil { // within a transaction the client must not wait for a turn, because other clients may wait for the transaction's lock
-			waited, err := c.turns.transaction(ended, c.elapsed)
+		if c.turn != nil && ended > 0 && c.tx == nil { // within a transaction the client must not wait for a turn, because other clients may wait for the transaction's lock
+			waited, err := c.turn.transaction(ended, c.elapsed)
 			if err != nil {
 				return err
 			}

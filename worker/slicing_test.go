@@ -112,14 +112,41 @@ func BenchmarkSlicing(b *testing.B) {
 		}
 	})
 	b.Run("client", func(b *testing.B) {
-		turns := newClientTurns(b.Context(), slicing{size: 1 << 40, lead: 1 << 20}, 1)
+		turn := newClientTurns(b.Context(), slicing{size: 1 << 40, left: 1 << 40, lead: 1 << 20}, 1).client()
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := turns.operation(true, 0); err != nil {
+			if _, err := turn.operation(0); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
+	b.Run("clients", func(b *testing.B) { // as many clients as processors
+		turns := newClientTurns(b.Context(), slicing{size: 1 << 40}, max(2, runtime.GOMAXPROCS(0)))
+		b.ReportAllocs()
+		b.RunParallel(func(b *testing.PB) {
+			for turn := turns.client(); b.Next(); {
+				if _, err := turn.operation(0); err != nil {
+					panic(err)
+				}
+			}
+		})
+	})
+}
+
+// TestOneBusyClient checks that a slice ends even if one of four clients does all operations. It ends at
+// most an eighth of its size too late.
+func TestOneBusyClient(t *testing.T) {
+	for _, size := range []int64{1, 7, 8, 1000} {
+		turns := newClientTurns(t.Context(), slicing{size: size}, 4)
+		turn := turns.client()
+		var n int64
+		for turn.add(1); !turns.asked.Load(); n++ { // the first call comes before the first operation
+			turn.add(1)
+		}
+		if n < size || n > size+size/8 {
+			t.Errorf("a slice of %d operations ended after %d operations", size, n)
+		}
+	}
 }
 
 // TestRowsOfExecutions checks that slices go on from one execution to the next, that the first rows of

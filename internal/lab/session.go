@@ -377,12 +377,15 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 
 // sliceTimes returns the wall time of each slice of a phase. The parameter "ends" has the times from the
 // beginning of the phase to the end of each slice but the last. The parameter "total" is the time to the end
-// of the last slice. If these times do not increase, for example because the worker does not report them,
-// sliceTimes returns nil. Only the last slice may have taken no time.
+// of the last slice. If these times decrease, or if the worker does not report them, sliceTimes returns nil. A
+// slice may have taken no time: a mix counts the time of its busiest client, which may have done nothing in it.
 func sliceTimes(ends []int64, total int64) (times []int64) {
+	if ends[len(ends)-1] == 0 {
+		return nil
+	}
 	last := int64(0)
-	for i, end := range append(slices.Clone(ends), total) {
-		if end < last || end == last && i < len(ends) {
+	for _, end := range append(slices.Clone(ends), total) {
+		if end < last {
 			return nil
 		}
 		times = append(times, end-last)

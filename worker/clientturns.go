@@ -11,13 +11,18 @@ import (
 // because the trials that do the same work take turns. All clients pause together, each between two
 // of its operations or transactions. The operations of all clients are counted, because one client
 // may do much more than another, for example while the other waits for a lock.
+//
+// After the last operation of a slice has been counted, other clients may be in the middle of an
+// operation. Waiting for them is a part of the phase's time. So a slice must be much longer than most
+// operations.
 type clientTurns struct {
 	slicing
 	together *barrier.Barrier
 	clients  int64
-	asked    atomic.Bool  // true if all clients must pause before their next operation
-	wall     atomic.Int64 // wall time of the phase so far, in ns: the greatest time that a client has passed to the method "park"
 	counted  atomic.Int64 // operations (in a replay: events) in the current slice, if there are several clients
+	ended    atomic.Bool  // true if the current slice has ended; all clients must then wait before their next operation
+	wall     atomic.Int64 // time of the phase so far, without pauses, in ns: the greatest time that a client has passed to the method "park"
+	paused   int64        // how long the last pause took, in ns; only the barrier changes it, while all clients wait
 }
 
 // clientTurn is one client's part of a [clientTurns].
@@ -34,9 +39,12 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 	}
 	t := &clientTurns{slicing: s, clients: int64(clients)}
 	t.together = barrier.New(clients, func() error {
-		t.asked.Store(false)
 		t.counted.Store(0)
-		return t.pause(ctx, t.wall.Load())
+		t.ended.Store(false)
+		began := now()
+		err := t.pause(ctx, t.wall.Load())
+		t.paused = now() - began
+		return err
 	})
 	return t
 }
@@ -49,14 +57,18 @@ func (t *clientTurns) client() *clientTurn {
 	return &clientTurn{t, -1} // -1, because the first call of "operation" comes before the client's first operation
 }
 
+// wait is how long a client has waited between two operations, in ns. During the part "pause", all
+// clients waited, because other trials had their turns. Only this part is not in the phase's time.
+type wait struct{ all, pause int64 }
+
 // operation must be called before each operation of a query or a mix. The parameter "elapsed" is the
-// client's time so far. If a slice has ended, operation waits until the other trials have had their
-// turns, and returns how long it waited. The parameter "elapsed" and the result are in nanoseconds.
-func (c *clientTurn) operation(elapsed int64) (waited int64, err error) {
+// time in ns from the beginning of the phase to the end of the client's last operation, without
+// pauses. If the slice has ended, operation waits until the other trials have had their turns.
+func (c *clientTurn) operation(elapsed int64) (wait, error) {
 	if c.clients > 1 {
 		c.add(1)
 	} else if c.count() {
-		c.asked.Store(true)
+		c.ended.Store(true)
 	}
 	return c.park(elapsed)
 }
@@ -64,7 +76,7 @@ func (c *clientTurn) operation(elapsed int64) (waited int64, err error) {
 // transaction must be called between two transactions of a replay. The parameter n is the number of
 // events since the client's previous call. In all other respects transaction is like the method
 // "operation".
-func (c *clientTurn) transaction(n int, elapsed int64) (waited int64, err error) {
+func (c *clientTurn) transaction(n int, elapsed int64) (wait, error) {
 	c.add(int64(n))
 	return c.park(elapsed)
 }
@@ -76,7 +88,7 @@ func (c *clientTurn) add(n int64) {
 		return
 	}
 	if c.counted.Add(c.uncounted) >= c.size {
-		c.asked.Store(true)
+		c.ended.Store(true)
 	}
 	c.uncounted = 0
 }
@@ -88,13 +100,13 @@ func (c *clientTurn) exclude(ns int64) {
 	}
 }
 
-func (c *clientTurn) park(elapsed int64) (waited int64, err error) {
-	if !c.asked.Load() {
-		return 0, nil
+func (c *clientTurn) park(elapsed int64) (wait, error) {
+	if !c.ended.Load() {
+		return wait{}, nil
 	}
 	for wall := c.wall.Load(); elapsed > wall && !c.wall.CompareAndSwap(wall, elapsed); wall = c.wall.Load() {
 	}
 	began := now()
-	err = c.together.Wait()
-	return now() - began, err
+	err := c.together.Wait()
+	return wait{now() - began, c.paused}, err
 }

@@ -33,10 +33,10 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 				if err != nil {
 					return err
 				}
-				start += waited
-				begin += waited
+				start += waited.all
+				begin += waited.pause
 				if c.mix.DurationMS > 0 {
-					deadline += waited
+					deadline += waited.pause
 				}
 			}
 			if rate > 0 {

@@ -199,8 +199,8 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 				if err != nil {
 					return err
 				}
-				last += waited
-				begin += waited
+				last += waited.all
+				begin += waited.pause
 			}
 			before := c.rows
 			if err := c.stmt.Query(ctx, b, r, count); err != nil {

@@ -197,8 +197,8 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 			if err != nil {
 				return err
 			}
-			start += waited
-			begin += waited
+			start += waited.all
+			begin += waited.pause
 			ended = 0
 		}
 		ended += len(unit)

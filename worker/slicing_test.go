@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/barrier"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -140,12 +141,38 @@ func TestOneBusyClient(t *testing.T) {
 		turns := newClientTurns(t.Context(), slicing{size: size}, 4)
 		turn := turns.client()
 		var n int64
-		for turn.add(1); !turns.asked.Load(); n++ { // the first call comes before the first operation
+		for turn.add(1); !turns.ended.Load(); n++ { // the first call comes before the first operation
 			turn.add(1)
 		}
 		if n < size || n > size+size/8 {
 			t.Errorf("a slice of %d operations ended after %d operations", size, n)
 		}
+	}
+}
+
+// TestPauseOfClients checks that only the pause in which all clients wait is excluded from the phase's time, but
+// not a client's wait for other clients, which still work.
+func TestPauseOfClients(t *testing.T) {
+	turns := newClientTurns(t.Context(), slicing{size: 1}, 2)
+	turns.together = barrier.New(2, func() error { turns.paused = 1000; return nil })
+	turns.ended.Store(true)
+	waits := make(chan wait)
+	for elapsed := range int64(2) {
+		go func() {
+			w, err := turns.client().park(10 + elapsed)
+			if err != nil {
+				t.Error(err)
+			}
+			waits <- w
+		}()
+	}
+	for range 2 {
+		if w := <-waits; w.pause != 1000 {
+			t.Errorf("a client's pause is %d ns, want 1000", w.pause)
+		}
+	}
+	if wall := turns.wall.Load(); wall != 11 {
+		t.Errorf("the phase has taken %d ns, want 11, the time of the slower client", wall)
 	}
 }
 

@@ -58,7 +58,7 @@ func BenchmarkSlices(b *testing.B) {
 		}
 	}
 	lengths := []time.Duration{alone, onePiece, 2 * time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
-	logs := map[string]map[time.Duration]map[string][]float64{} // logarithms of times in each round, by workload and phase, by length of the slices, and by driver
+	logs := map[string]map[time.Duration]map[string][]float64{} // logarithms of times per operation in each round, by workload and phase, by length of the slices, and by driver
 	round := func(record bool) {
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			for _, l := range rand.Perm(len(lengths)) {
@@ -93,7 +93,7 @@ func BenchmarkSlices(b *testing.B) {
 						if logs[at][lengths[l]] == nil {
 							logs[at][lengths[l]] = map[string][]float64{}
 						}
-						logs[at][lengths[l]][order[i].Driver] = append(logs[at][lengths[l]][order[i].Driver], math.Log(float64(s.WallNS)))
+						logs[at][lengths[l]][order[i].Driver] = append(logs[at][lengths[l]][order[i].Driver], math.Log(float64(s.WallNS)/float64(max(1, s.Operations))))
 					}
 				}
 			}

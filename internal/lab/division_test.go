@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -92,19 +93,49 @@ func TestRepeatsOfTheSlowest(t *testing.T) {
 	}
 }
 
-// TestSliceOfTwo checks that slices are shorter if only two cases do the same work, but not if there are several clients.
+// TestSliceOfTwo checks that slices are shorter if only two cases do the same work.
 func TestSliceOfTwo(t *testing.T) {
 	t.Parallel()
 	c := &Case{Case: result.Case{ID: 1, Workload: "pair"}}
-	c.Plan = &plan.Plan{Phases: []plan.Phase{{Name: "insert", Insert: &plan.Insert{}}, {Name: "mix", Mix: &plan.Mix{Clients: 4}}}}
+	c.Plan = &plan.Plan{Phases: []plan.Phase{{Name: "insert", Insert: &plan.Insert{}}}}
 	p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
-	p.learn(c, &result.Trial{Samples: []result.Sample{
-		{Phase: "insert", WallNS: int64(time.Second), Operations: 1_000_000}, {Phase: "mix", WallNS: int64(time.Second), Operations: 1_000_000},
-	}})
+	p.learn(c, &result.Trial{Samples: []result.Sample{{Phase: "insert", WallNS: int64(time.Second), Operations: 1_000_000}}})
 	for n, want := range map[int]int64{2: 1000, 3: 2000, 10: 2000} {
 		p.sides = map[string]int{work(c): n}
-		if got := p.divide(c).slices; got["insert"] != want || got["mix"] != 20_000 {
-			t.Errorf("%d cases do the same work: %v", n, got)
+		if got := p.divide(c).slices["insert"]; got != want {
+			t.Errorf("%d cases do the same work: slices of %d rows, want %d", n, got, want)
+		}
+	}
+}
+
+// TestSliceOfClients checks that phases with several clients have longer slices, which are much longer than
+// the operations of the slowest driver.
+func TestSliceOfClients(t *testing.T) {
+	t.Parallel()
+	const phase = time.Second
+	for _, tc := range []struct {
+		p    plan.Phase
+		p99  [2]time.Duration // of two drivers
+		want time.Duration    // length of a slice
+	}{
+		{plan.Phase{Mix: &plan.Mix{Clients: 1}}, [2]time.Duration{phase, phase}, time.Millisecond},
+		{plan.Phase{Mix: &plan.Mix{Clients: 4}}, [2]time.Duration{}, 500 * time.Millisecond},
+		{plan.Phase{Mix: &plan.Mix{Clients: 4}}, [2]time.Duration{time.Millisecond, 12 * time.Millisecond}, 600 * time.Millisecond},
+		{plan.Phase{HTTP: &plan.HTTP{Clients: 50}}, [2]time.Duration{}, 500 * time.Millisecond},
+		{plan.Phase{Query: &plan.Query{Clients: 2, Repeat: 5}}, [2]time.Duration{}, 500 * time.Millisecond},
+		{plan.Phase{Replay: &plan.Replay{Connections: 3}}, [2]time.Duration{}, 500 * time.Millisecond},
+		{plan.Phase{Replay: &plan.Replay{Connections: 1}}, [2]time.Duration{phase, phase}, 20 * time.Millisecond},
+	} {
+		p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
+		var c *Case
+		for id, p99 := range tc.p99 {
+			c = &Case{Case: result.Case{ID: id}}
+			c.Plan = &plan.Plan{Phases: []plan.Phase{tc.p}}
+			p.learn(c, &result.Trial{Samples: []result.Sample{{WallNS: int64(phase), Operations: 1_000_000, Latency: []latency.Summary{{P99NS: int64(p99)}}}}})
+		}
+		p.sides = map[string]int{work(c): 2}
+		if got := time.Duration(p.divide(c).slices[""]) * phase / 1_000_000; got != tc.want {
+			t.Errorf("%+v with latencies of %v: slices of %v, want %v", tc.p, tc.p99, got, tc.want)
 		}
 	}
 }

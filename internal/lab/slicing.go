@@ -9,6 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -18,13 +19,16 @@ import (
 // ratio more precise.
 const sliceTime = 2 * time.Millisecond
 
-// Slices of a replay, and of other phases with several clients, last crowdSlices times as long as sliceTime.
-// All clients begin a slice at the same moment, so they wait for each other's locks more often than without
-// slices. Slices of a server under load last serverSlices times as long as sliceTime, because fewer and fewer
-// connections are busy at the end of a slice.
+// At the end of a slice of a phase with several clients, clients wait for an operation that is still under way,
+// and in the next slice all begin at the same moment, so more of them wait for each other's locks. Therefore
+// these slices last crowdSlices times as long as sliceTime, and slowOperations times as long as the slowest
+// driver's operations (99th percentile). Most phases are shorter, so they are measured in one piece. Slices of a
+// replay of one connection last replaySlices times as long as sliceTime, because the cost of cold caches is not
+// subtracted from replays.
 const (
-	crowdSlices  = 10
-	serverSlices = 50
+	crowdSlices    = 250
+	slowOperations = 50
+	replaySlices   = 10
 )
 
 // A trial repeats a query that the plan executes once. It executes the query usualRepeats times, and more often
@@ -60,10 +64,10 @@ type pace struct {
 	byRows  map[string]bool              // whether a query is divided by rows, by name of the phase; this must not change between rounds, because the contents of the caches depend on it
 }
 
-// phasePace has the wall time of a phase, its time per operation, and its number of rows. For a query that is
-// executed once, the field "fetch" is the time from the query's first row to its end, or 0 if that is not
-// known. Times are in ns.
-type phasePace struct{ wall, each, rows, fetch float64 }
+// phasePace has the wall time of a phase, its time per operation, the 99th percentile of its latencies, and its
+// number of rows. For a query that is executed once, the field "fetch" is the time from the query's first row to
+// its end, or 0 if that is not known. Times are in ns.
+type phasePace struct{ wall, each, p99, rows, fetch float64 }
 
 // division has the sizes of slices, in operations, and the numbers of repetitions, by name of the phase.
 type division struct{ slices, repeats map[string]int64 }
@@ -90,7 +94,7 @@ func (p *Processes) divide(c *Case) division {
 	repeated := map[string]query{} // by name of the phase
 	for i := range c.Plan.Phases {
 		ph := &c.Plan.Phases[i]
-		wall, each, slowest := paceOf(at.phases[ph.Name])
+		wall, each, slowest, p99 := paceOf(at.phases[ph.Name])
 		if wall == 0 {
 			continue
 		}
@@ -108,10 +112,10 @@ func (p *Processes) divide(c *Case) division {
 		}
 		long := float64(want)
 		switch {
-		case ph.HTTP != nil:
-			long *= serverSlices
-		case ph.Replay != nil, ph.Mix != nil && ph.Mix.Clients > 1, ph.Query != nil && ph.Query.Clients > 1:
-			long *= crowdSlices
+		case clients(ph) > 1:
+			long *= max(crowdSlices, slowOperations*p99/float64(sliceTime))
+		case ph.Replay != nil:
+			long *= replaySlices
 		case p.sides[work(c)] == 2 && p.Slice == 0:
 			long /= 2
 		}
@@ -143,14 +147,29 @@ func (p *Processes) divide(c *Case) division {
 	return d
 }
 
-// paceOf returns the median and the greatest of the wall times of a phase, and the median of its times per
-// operation. All are 0 if no times are known.
-func paceOf(of map[int]phasePace) (wall, each, slowest float64) {
+// paceOf returns, for a phase, the median and the greatest of the wall times, the median of the times per
+// operation, and the greatest 99th percentile of latencies. All are 0 if no times are known.
+func paceOf(of map[int]phasePace) (wall, each, slowest, p99 float64) {
 	var walls, eachs []float64
 	for _, x := range of {
-		walls, eachs, slowest = append(walls, x.wall), append(eachs, x.each), max(slowest, x.wall)
+		walls, eachs, slowest, p99 = append(walls, x.wall), append(eachs, x.each), max(slowest, x.wall), max(p99, x.p99)
 	}
-	return median(walls), median(eachs), slowest
+	return median(walls), median(eachs), slowest, p99
+}
+
+// clients returns how many clients do the operations of a phase at the same time.
+func clients(p *plan.Phase) int {
+	switch {
+	case p.Mix != nil:
+		return p.Mix.Clients
+	case p.Query != nil:
+		return p.Query.Clients
+	case p.Replay != nil:
+		return p.Replay.Connections
+	case p.HTTP != nil:
+		return p.HTTP.Clients
+	}
+	return 1
 }
 
 // median returns the median. If the number of values is even, it returns the greater of the two middle values.
@@ -219,7 +238,8 @@ func (p *Processes) learn(c *Case, t *result.Trial) {
 		s := &t.Samples[i]
 		n.memory = max(n.memory, uint64(s.PeakRSSBytes))
 		n.disk = max(n.disk, uint64(s.DatabaseBytes+s.WALBytes))
-		took := phasePace{wall: float64(s.WallNS), each: float64(s.WallNS) / float64(max(1, s.Operations)), rows: float64(s.Rows)}
+		took := phasePace{wall: float64(s.WallNS), each: float64(s.WallNS) / float64(max(1, s.Operations)), rows: float64(s.Rows),
+			p99: float64(s.WorstLatency(func(l *latency.Summary) int64 { return l.P99NS }))}
 		if s.FirstRowNS > 0 && s.Repeats == 0 {
 			took.fetch = max(0, took.wall-float64(s.FirstRowNS))
 		}

@@ -26,18 +26,30 @@ type quietly struct{}
 func (quietly) Building(int, int, string)     {}
 func (quietly) Built(int, int, string, error) {}
 
-// BenchmarkSlices measures the drivers of a default run. Each round measures them in several ways: each
-// trial alone, trials that take turns at whole phases, and trials that take turns at slices (parts of
-// phases) of several lengths. For each phase and each way, BenchmarkSlices prints how much longer an
-// operation takes than in a trial alone (the geometric mean over the drivers), and how much the ratios
-// between drivers vary from round to round. Then it prints how far these ratios differ from the ratios
-// of trials alone, and from the ratios with the longest slices. docs/proofs.md has the figures.
+// BenchmarkSlices measures the drivers of a default run, first on workloads with one client, and then on
+// workloads with several clients. Each round measures them in several ways: each trial alone, trials that take
+// turns at whole phases, and trials that take turns at slices (parts of phases) of several lengths. Slices of
+// phases with several clients are 250 times as long as the names of the lengths say. For each phase and each
+// way, BenchmarkSlices prints how much longer an operation takes than in a trial alone (the geometric mean over
+// the drivers), and how much the ratios between drivers vary from round to round. Then it prints how far these
+// ratios differ from the ratios of trials alone, and from the ratios with the longest slices. docs/proofs.md has
+// the figures.
 func BenchmarkSlices(b *testing.B) {
+	b.Run("client", func(b *testing.B) {
+		benchmarkSlices(b, "simple,point-read,many,group-by,analytics", 2*time.Millisecond, 5*time.Millisecond, 20*time.Millisecond)
+	})
+	b.Run("clients", func(b *testing.B) {
+		benchmarkSlices(b, "read-write,locks,http-server,../../internal/study/sqlite3perf/concurrent.yaml", 80*time.Microsecond, 2*time.Millisecond)
+	})
+}
+
+func benchmarkSlices(b *testing.B, workloads string, lengths ...time.Duration) {
+	lengths = append([]time.Duration{alone, onePiece}, lengths...)
 	o := &runOptions{}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	o.addFlags(flags)
 	dir := b.TempDir()
-	if err := flags.Parse([]string{"--quiet", "--store", filepath.Join(dir, "results.db"), "--workloads", "simple,point-read,read-write,many,group-by,analytics"}); err != nil {
+	if err := flags.Parse([]string{"--quiet", "--store", filepath.Join(dir, "results.db"), "--workloads", workloads}); err != nil {
 		b.Fatal(err)
 	}
 	r, err := o.check(b.Context(), &cli.Environment{})
@@ -54,10 +66,13 @@ func BenchmarkSlices(b *testing.B) {
 	groups := map[string][]*lab.Case{}
 	for _, c := range r.cases {
 		if c.Unavailable == nil {
-			groups[c.Workload] = append(groups[c.Workload], c)
+			work := c.Workload
+			if len(c.Parameters) > 0 {
+				work += strings.TrimPrefix(fmt.Sprint(c.Parameters), "map")
+			}
+			groups[work] = append(groups[work], c)
 		}
 	}
-	lengths := []time.Duration{alone, onePiece, 2 * time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
 	logs := map[string]map[time.Duration]map[string][]float64{} // logarithms of times per operation in each round, by workload and phase, by length of the slices, and by driver
 	round := func(record bool) {
 		for _, name := range slices.Sorted(maps.Keys(groups)) {

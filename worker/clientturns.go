@@ -19,7 +19,7 @@ type clientTurns struct {
 	slicing
 	together *barrier.Barrier
 	clients  int64
-	counted  atomic.Int64 // operations (in a replay: events) in the current slice, if there are several clients
+	counted  atomic.Int64 // operations (in a replay: events) in the current slice; not used in a query or a mix of one client
 	ended    atomic.Bool  // true if the current slice has ended; all clients must then wait before their next operation
 	wall     atomic.Int64 // time of the phase so far, without pauses, in ns: the greatest time that a client has passed to the method "park"
 	paused   int64        // how long the last pause took, in ns; only the barrier changes it, while all clients wait
@@ -28,7 +28,8 @@ type clientTurns struct {
 // clientTurn is one client's part of a [clientTurns].
 type clientTurn struct {
 	*clientTurns
-	uncounted int64 // operations of this client that are not yet in the field "counted"
+	uncounted int64     // operations of this client that are not yet in the field "counted"
+	_         [112]byte // so that no two clients write to the same cache line
 }
 
 // newClientTurns returns the clientTurns for the given number of clients, or nil if the phase is measured
@@ -49,12 +50,14 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 	return t
 }
 
-// client returns the part of one more client. It returns nil if t is nil.
-func (t *clientTurns) client() *clientTurn {
+// client returns the part of one more client. It returns nil if t is nil. In a query or a mix, the
+// parameter "done" is -1, because the client's first call of "operation" comes before its first
+// operation. In a replay it is 0.
+func (t *clientTurns) client(done int64) *clientTurn {
 	if t == nil {
 		return nil
 	}
-	return &clientTurn{t, -1} // -1, because the first call of "operation" comes before the client's first operation
+	return &clientTurn{clientTurns: t, uncounted: done}
 }
 
 // wait is how long a client has waited between two operations, in ns. During the part "pause", all
@@ -63,7 +66,7 @@ type wait struct{ all, pause int64 }
 
 // operation must be called before each operation of a query or a mix. The parameter "elapsed" is the
 // time in ns from the beginning of the phase to the end of the client's last operation, without
-// pauses. If the slice has ended, operation waits until the other trials have had their turns.
+// pauses and, in a mix, without the time for generating parameters. If the slice has ended, operation waits until the other trials have had their turns.
 func (c *clientTurn) operation(elapsed int64) (wait, error) {
 	if c.clients > 1 {
 		c.add(1)
@@ -93,9 +96,11 @@ func (c *clientTurn) add(n int64) {
 	c.uncounted = 0
 }
 
-// exclude excludes a time, in nanoseconds, from the time of the current slice.
+// exclude excludes a time, in nanoseconds, from the time of the current lead (the first operations of
+// a slice) or of the rest. It does nothing if there are several clients, because then leads are not
+// timed.
 func (c *clientTurn) exclude(ns int64) {
-	if c.clients == 1 { // otherwise the leads (first operations) of slices are not timed
+	if c.clients == 1 {
 		c.began += ns
 	}
 }

@@ -152,7 +152,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		turns = newClientTurns(ctx, t.slicing(p, w), len(clients))
 	}
 	for _, c := range clients {
-		c.turn = turns.client()
+		c.turn = turns.client(-1)
 	}
 	all := clients
 	forConnections := t.countWaits()

@@ -13,9 +13,10 @@ import (
 )
 
 // run does the client's operations. The parameter "begin" is the time at which the client begins.
-// The client's own time does not include the time spent on waiting for turns and on generating
-// parameters. So after each wait, and each time it has generated parameters, run moves "begin", and the
-// times that depend on "begin", forward by the time spent.
+// The client's own time includes its waits for other clients, which may generate parameters meanwhile.
+// It does not include pauses, in which other trials have their turns, or the time in which the client
+// generates parameters. So after each pause, and each time it has generated parameters, run moves
+// "begin", and the times that depend on "begin", forward by the time spent.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {

@@ -96,7 +96,7 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		executions = t.executionSlicing(p, w, repeats)
 	}
 	for _, c := range clients {
-		c.turn = turns.client()
+		c.turn = turns.client(-1)
 	}
 	once := func() {
 		var wg sync.WaitGroup

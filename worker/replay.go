@@ -85,7 +85,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	if r.Speed == 0 {
 		turns := newClientTurns(ctx, t.slicing(p, w), len(clients))
 		for _, c := range clients {
-			c.turn = turns.client()
+			c.turn = turns.client(0)
 		}
 	}
 	all := clients

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/barrier"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // TestCold checks the time that [slicing.cold] returns for the cost of cold caches.
@@ -113,7 +113,7 @@ func BenchmarkSlicing(b *testing.B) {
 		}
 	})
 	b.Run("client", func(b *testing.B) {
-		turn := newClientTurns(b.Context(), slicing{size: 1 << 40, left: 1 << 40, lead: 1 << 20}, 1).client()
+		turn := newClientTurns(b.Context(), slicing{size: 1 << 40, left: 1 << 40, lead: 1 << 20}, 1).client(-1)
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := turn.operation(0); err != nil {
@@ -123,9 +123,13 @@ func BenchmarkSlicing(b *testing.B) {
 	})
 	b.Run("clients", func(b *testing.B) { // as many clients as processors
 		turns := newClientTurns(b.Context(), slicing{size: 1 << 40}, max(2, runtime.GOMAXPROCS(0)))
+		clients := make(chan *clientTurn, turns.clients)
+		for range turns.clients {
+			clients <- turns.client(-1)
+		}
 		b.ReportAllocs()
 		b.RunParallel(func(b *testing.PB) {
-			for turn := turns.client(); b.Next(); {
+			for turn := <-clients; b.Next(); {
 				if _, err := turn.operation(0); err != nil {
 					panic(err)
 				}
@@ -139,7 +143,7 @@ func BenchmarkSlicing(b *testing.B) {
 func TestOneBusyClient(t *testing.T) {
 	for _, size := range []int64{1, 7, 8, 1000} {
 		turns := newClientTurns(t.Context(), slicing{size: size}, 4)
-		turn := turns.client()
+		turn := turns.client(-1)
 		var n int64
 		for turn.add(1); !turns.ended.Load(); n++ { // the first call comes before the first operation
 			turn.add(1)
@@ -153,22 +157,29 @@ func TestOneBusyClient(t *testing.T) {
 // TestPauseOfClients checks that only the pause in which all clients wait is excluded from the phase's time, but
 // not a client's wait for other clients, which still work.
 func TestPauseOfClients(t *testing.T) {
-	turns := newClientTurns(t.Context(), slicing{size: 1}, 2)
-	turns.together = barrier.New(2, func() error { turns.paused = 1000; return nil })
+	turns := newClientTurns(t.Context(), slicing{size: 1, watch: &Stopwatch{}, trial: &trial{req: &protocol.Request{}}}, 2)
 	turns.ended.Store(true)
-	waits := make(chan wait)
-	for elapsed := range int64(2) {
-		go func() {
-			w, err := turns.client().park(10 + elapsed)
-			if err != nil {
-				t.Error(err)
-			}
-			waits <- w
-		}()
+	first := make(chan wait)
+	began := now()
+	go func() {
+		w, err := turns.client(-1).park(10)
+		if err != nil {
+			t.Error(err)
+		}
+		first <- w
+	}()
+	for now() < began+10e6 { // most of this time, the first client waits for the second
+		runtime.Gosched()
 	}
-	for range 2 {
-		if w := <-waits; w.pause != 1000 {
-			t.Errorf("a client's pause is %d ns, want 1000", w.pause)
+	parked := now()
+	second, err := turns.client(-1).park(11)
+	took := now() - parked
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []wait{<-first, second} {
+		if w.pause <= 0 || w.pause > took {
+			t.Errorf("a client's pause is %d ns, but all clients waited for %d ns at most", w.pause, took)
 		}
 	}
 	if wall := turns.wall.Load(); wall != 11 {

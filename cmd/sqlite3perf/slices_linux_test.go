@@ -29,11 +29,11 @@ func (quietly) Built(int, int, string, error) {}
 // BenchmarkSlices measures the drivers of a default run, first on workloads with one client, and then on
 // workloads with several clients. Each round measures them in several ways: each trial alone, trials that take
 // turns at whole phases, and trials that take turns at slices (parts of phases) of several lengths. Slices of
-// phases with several clients are 250 times as long as the names of the lengths say. For each phase and each
-// way, BenchmarkSlices prints how much longer an operation takes than in a trial alone (the geometric mean over
-// the drivers), and how much the ratios between drivers vary from round to round. Then it prints how far these
-// ratios differ from the ratios of trials alone, and from the ratios with the longest slices. docs/proofs.md has
-// the figures.
+// phases with several clients are at least 250 times as long as the names of the lengths say. For each phase
+// and each way, BenchmarkSlices prints how much longer an operation takes than in a trial alone (the geometric
+// mean over the drivers), and how much the ratios between drivers vary from round to round. Then it prints how
+// far these ratios differ from the ratios of trials alone, and from the ratios with the longest slices.
+// docs/proofs.md has the figures.
 func BenchmarkSlices(b *testing.B) {
 	b.Run("client", func(b *testing.B) {
 		benchmarkSlices(b, "simple,point-read,many,group-by,analytics", 2*time.Millisecond, 5*time.Millisecond, 20*time.Millisecond)

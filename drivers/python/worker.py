@@ -16,6 +16,7 @@ import contextlib
 import datetime
 import gc
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -1225,12 +1226,10 @@ class Trial:
         pool = queue.SimpleQueue()
         for conn in self.conns:
             pool.put(conn)
-        clock, mutex = MixClock(), threading.Lock()
+        clock, mutex = MixClock(self.slices.get(self.phase) if not m.get("rate") else None), threading.Lock()
         every = [MixClient(self, p, i, clients, clock, pool, mutex) for i in range(clients)]
-        size = self.slices.get(self.phase) if not m.get("rate") else None
-        chunk = max(1, size // clients) if size else m.get("count") or self.CHUNK
         for c in every:
-            c.make(chunk)
+            c.make(m.get("count") or self.CHUNK)
         while not all(c.ended for c in every):
             # A thread that makes parameters would delay the others, since only one
             # thread at a time runs Python. So all threads stop when one has no parameters left.
@@ -1241,10 +1240,13 @@ class Trial:
             for c in every:
                 if c.error:
                     raise c.error
-            if size and not all(c.ended for c in every):
-                self.next_slice()
             for c in every:
-                c.make(chunk if size else self.CHUNK)
+                c.ended |= c.exhausted()
+            if clock.over and not all(c.ended for c in every):
+                self.next_slice()
+                clock.next_slice()
+            for c in every:
+                c.make(self.CHUNK)
         self.add_up(m, every, sample)
 
     def add_up(self, m, clients, sample):
@@ -1357,11 +1359,21 @@ def check_columns(call, row):
 
 
 class MixClock:
-    """A clock in ns that is stopped while parameters are made."""
+    """A clock in ns that is stopped while parameters are made, and between slices (parts) of the mix."""
 
-    def __init__(self):
+    def __init__(self, size):
         self.at, self.since = 0, None
-        self.dry = False  # true if some client has no operation left
+        self.dry = False  # true if all clients must stop: some client has no operation left, or the slice is over
+        self.size = size  # operations of all clients in a slice; None if the mix is measured in one piece
+        self.next_slice()
+
+    def next_slice(self):
+        self.done, self.over = itertools.count(1), False
+
+    def count(self):
+        """Counts an operation that has ended."""
+        if self.size and next(self.done) == self.size:
+            self.over = self.dry = True
 
     def go(self):
         self.since, self.dry = time.perf_counter_ns(), False
@@ -1509,18 +1521,23 @@ class MixClient:
         self.todo += [(i, next(made[i])) for i in order]
 
     def run(self):
+        if self.started:  # waiting for the other clients belongs to no operation
+            self.last = self.clock.now()
         try:
             while not (self.clock.dry or self.ended):
                 self.once()
         except Exception as e:
             self.error, self.ended, self.clock.dry = e, True, True
 
+    def exhausted(self):
+        """Reports whether the client has done all of its operations."""
+        count = self.mix.get("count") or math.inf
+        return self.next == len(self.todo) and self.number + self.chosen * self.clients >= count
+
     def once(self):
         if self.next == len(self.todo):
-            if self.mix.get("count") and self.number + self.chosen * self.clients >= self.mix["count"]:
-                self.ended = True
-            else:
-                self.clock.dry = True
+            self.ended = self.exhausted()
+            self.clock.dry |= not self.ended
             return
         start = self.last
         if self.mix.get("rate"):
@@ -1558,6 +1575,7 @@ class MixClient:
         else:
             self.last = self.clock.now()
         self.histograms[i].record(self.last - start)
+        self.clock.count()
 
     def left(self):
         """Returns how many ns are left of the operation's timeout, or None if it has no timeout."""

@@ -124,7 +124,9 @@ func TestSliceOfClients(t *testing.T) {
 		{plan.Phase{HTTP: &plan.HTTP{Clients: 50}}, [2]time.Duration{}, 500 * time.Millisecond},
 		{plan.Phase{Query: &plan.Query{Clients: 2, Repeat: 5}}, [2]time.Duration{}, 500 * time.Millisecond},
 		{plan.Phase{Replay: &plan.Replay{Connections: 3}}, [2]time.Duration{}, 500 * time.Millisecond},
+		{plan.Phase{Replay: &plan.Replay{Connections: 1, Clients: 3}}, [2]time.Duration{}, 500 * time.Millisecond},
 		{plan.Phase{Replay: &plan.Replay{Connections: 1}}, [2]time.Duration{phase, phase}, 20 * time.Millisecond},
+		{plan.Phase{HTTP: &plan.HTTP{Clients: 1}}, [2]time.Duration{phase, phase}, 20 * time.Millisecond},
 	} {
 		p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
 		var c *Case

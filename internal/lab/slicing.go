@@ -19,16 +19,16 @@ import (
 // ratio more precise.
 const sliceTime = 2 * time.Millisecond
 
-// At the end of a slice of a phase with several clients, clients wait for an operation that is still under way,
-// and in the next slice all begin at the same moment, so more of them wait for each other's locks. Therefore
-// these slices last crowdSlices times as long as sliceTime, and slowOperations times as long as the slowest
-// driver's operations (99th percentile). Most phases are shorter, so they are measured in one piece. Slices of a
-// replay of one connection last replaySlices times as long as sliceTime, because the cost of cold caches is not
-// subtracted from replays.
+// When a slice of a phase with several clients ends, clients wait until every operation has ended. All clients
+// begin the next slice at the same moment, so they wait more often for locks. Such a slice lasts at least
+// crowdSlices times as long as sliceTime, and at least slowOperations times as long as the slowest driver's
+// operations (99th percentile). Most phases are shorter, so they are measured in one piece. For servers and
+// replays, the cost of cold caches is not subtracted. With one client, their slices last aloneSlices times as
+// long as sliceTime.
 const (
 	crowdSlices    = 250
 	slowOperations = 50
-	replaySlices   = 10
+	aloneSlices    = 10
 )
 
 // A trial repeats a query that the plan executes once. It executes the query usualRepeats times, and more often
@@ -114,8 +114,8 @@ func (p *Processes) divide(c *Case) division {
 		switch {
 		case clients(ph) > 1:
 			long *= max(crowdSlices, slowOperations*p99/float64(sliceTime))
-		case ph.Replay != nil:
-			long *= replaySlices
+		case ph.Replay != nil || ph.HTTP != nil:
+			long *= aloneSlices
 		case p.sides[work(c)] == 2 && p.Slice == 0:
 			long /= 2
 		}
@@ -165,7 +165,7 @@ func clients(p *plan.Phase) int {
 	case p.Query != nil:
 		return p.Query.Clients
 	case p.Replay != nil:
-		return p.Replay.Connections
+		return p.Replay.AtOnce()
 	case p.HTTP != nil:
 		return p.HTTP.Clients
 	}

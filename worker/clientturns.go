@@ -66,7 +66,8 @@ type wait struct{ all, pause int64 }
 
 // operation must be called before each operation of a query or a mix. The parameter "elapsed" is the
 // time in ns from the beginning of the phase to the end of the client's last operation, without
-// pauses and, in a mix, without the time for generating parameters. If the slice has ended, operation waits until the other trials have had their turns.
+// pauses and, in a mix, without the time for generating parameters. If the slice has ended, operation
+// waits until the other trials have had their turns.
 func (c *clientTurn) operation(elapsed int64) (wait, error) {
 	if c.clients > 1 {
 		c.add(1)

@@ -104,7 +104,7 @@ func Explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 		if len(p.Changes) > 0 {
 			timed += ", changes " + document.Assigned(p.Changes)
 		}
-		if c := clients(&quick.Phases[i]); c > 1 {
+		if c := quick.Phases[i].Clients(); c > 1 {
 			timed += fmt.Sprintf(", %d clients", c)
 		}
 		phases = append(phases, []string{"phase:", p.Name, p.Kind + ", " + timed, document.Line(p.About)})
@@ -174,20 +174,6 @@ func SayNeeded(cases []*lab.Case, say func(format string, args ...any)) {
 			say("measuring %s, because the workload %s needs %s", c.Driver, c.Workload, strings.Join(c.Needed, ", "))
 		}
 	}
-}
-
-func clients(p *plan.Phase) int {
-	switch {
-	case p.Query != nil:
-		return p.Query.Clients
-	case p.Mix != nil:
-		return p.Mix.Clients
-	case p.HTTP != nil:
-		return p.HTTP.Clients
-	case p.Replay != nil:
-		return p.Replay.AtOnce()
-	}
-	return 0
 }
 
 // The function "does" describes what a phase executes, such as its statement, its script or the

@@ -100,7 +100,7 @@ func (p *Processes) divide(c *Case) division {
 		}
 		if c.mayRepeat(ph) {
 			q := query{wall, slowest, shortestRepeats}
-			if ph.Query.Clients > 1 {
+			if ph.Clients() > 1 {
 				q.shortest = crowdRepeats
 			}
 			repeated[ph.Name], again = q, again+wall
@@ -112,7 +112,7 @@ func (p *Processes) divide(c *Case) division {
 		}
 		long := float64(want)
 		switch {
-		case clients(ph) > 1:
+		case ph.Clients() > 1:
 			long *= max(crowdSlices, slowOperations*p99/float64(sliceTime))
 		case ph.Replay != nil || ph.HTTP != nil:
 			long *= aloneSlices
@@ -155,21 +155,6 @@ func paceOf(of map[int]phasePace) (wall, each, slowest, p99 float64) {
 		walls, eachs, slowest, p99 = append(walls, x.wall), append(eachs, x.each), max(slowest, x.wall), max(p99, x.p99)
 	}
 	return median(walls), median(eachs), slowest, p99
-}
-
-// clients returns how many clients do the operations of a phase at the same time.
-func clients(p *plan.Phase) int {
-	switch {
-	case p.Mix != nil:
-		return p.Mix.Clients
-	case p.Query != nil:
-		return p.Query.Clients
-	case p.Replay != nil:
-		return p.Replay.AtOnce()
-	case p.HTTP != nil:
-		return p.HTTP.Clients
-	}
-	return 1
 }
 
 // median returns the median. If the number of values is even, it returns the greater of the two middle values.

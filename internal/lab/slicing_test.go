@@ -360,6 +360,7 @@ func TestSliceTimes(t *testing.T) {
 		want  []int64
 	}{
 		{[]int64{10, 25}, 30, []int64{10, 15, 5}},
+		{[]int64{10, 25}, 25, []int64{10, 15, 0}},
 		{[]int64{10, 10}, 10, []int64{10, 0, 0}},
 		{[]int64{0, 0}, 30, nil}, // the worker does not report the times
 		{[]int64{10, 5}, 30, nil},

@@ -184,6 +184,22 @@ type Phase struct {
 	Changes driver.Settings `json:"changes_settings,omitempty"`
 }
 
+// Clients returns how many clients do the operations of the phase at the same time. It returns 1 for an
+// insert or a script.
+func (p *Phase) Clients() int {
+	switch {
+	case p.Query != nil:
+		return p.Query.Clients
+	case p.Mix != nil:
+		return p.Mix.Clients
+	case p.HTTP != nil:
+		return p.HTTP.Clients
+	case p.Replay != nil:
+		return p.Replay.AtOnce()
+	}
+	return 1
+}
+
 // SQL returns the SQL of the phase that a user has written. Some of the texts may be empty.
 func (p *Phase) SQL() []string {
 	list := []string{p.Script}

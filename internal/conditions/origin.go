@@ -113,10 +113,40 @@ func Turns(run *result.Run) string {
 	if !Alternated(run) {
 		return ""
 	}
-	if d := SliceTime(run); d > 0 {
-		return "taking turns every " + document.Elapsed(d)
+	d := SliceTime(run)
+	if d == 0 {
+		return "taking turns at each phase"
 	}
-	return "taking turns at each phase"
+	turns := "taking turns every " + document.Elapsed(d)
+	if long := longTurns(run, d); len(long) > 2 {
+		turns += fmt.Sprintf(" (at each phase in %d phases)", len(long))
+	} else if len(long) > 0 {
+		turns += " (at each phase in " + document.And(long) + ")"
+	}
+	return turns
+}
+
+// longTurns returns the phases, such as "locks mix", that every trial measured in one turn, although each took
+// more than ten times as long as the run's typical slice.
+func longTurns(run *result.Run, slice time.Duration) (phases []string) {
+	workloads := map[int]string{} // by the case's ID
+	for i := range run.Cases {
+		workloads[run.Cases[i].ID] = run.Cases[i].Workload
+	}
+	divided := map[string]bool{} // phases with slices, or too short for many
+	for i, t := range run.Trials {
+		if t.Status != result.OK {
+			continue
+		}
+		for _, s := range run.Trials[i].Samples {
+			phase := workloads[t.Case] + " " + s.Phase
+			phases = distinct.Append(phases, phase)
+			if s.Slices > 0 || time.Duration(s.WallNS*max(1, s.Repeats)) <= 10*slice {
+				divided[phase] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(phases, func(p string) bool { return divided[p] })
 }
 
 // SliceTime returns the typical time of the slices (parts) in which a run's phases were measured. It

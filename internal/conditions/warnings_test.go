@@ -80,3 +80,23 @@ func TestSliceTime(t *testing.T) {
 		t.Errorf("%v without slices", got)
 	}
 }
+
+// TestTurns checks that long phases that were not divided into slices are named.
+func TestTurns(t *testing.T) {
+	sliced, long, short := result.Sample{Phase: "query", WallNS: 90e6, Slices: 18}, result.Sample{Phase: "mix", WallNS: 90e6}, result.Sample{Phase: "insert", WallNS: 9e6}
+	failed := result.Trial{Case: 1, Status: result.Failed, Samples: []result.Sample{{Phase: "query", WallNS: 90e6}}}
+	for _, x := range []struct {
+		samples []result.Sample
+		want    string
+	}{
+		{[]result.Sample{long, short}, "taking turns at each phase"},
+		{[]result.Sample{sliced, short}, "taking turns every 5ms"},
+		{[]result.Sample{sliced, sliced, long, short}, "taking turns every 5ms (at each phase in locks mix)"},
+	} {
+		first := result.Trial{Case: 1, Status: result.OK, Alternated: true, Samples: x.samples}
+		run := &result.Run{Cases: []result.Case{{ID: 1, Workload: "locks"}}, Trials: []result.Trial{first, failed, first}}
+		if got := conditions.Turns(run); got != x.want {
+			t.Errorf("%q, want %q", got, x.want)
+		}
+	}
+}

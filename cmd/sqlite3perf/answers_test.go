@@ -99,8 +99,8 @@ func TestClustersShown(t *testing.T) {
 	}
 }
 
-// TestAnswersShown checks that show prints stored advice, and stored comparisons of answers, exactly
-// as they were printed before they were stored.
+// TestAnswersShown checks that the command "show" prints stored advice and stored comparisons of
+// answers exactly as they were printed before they were stored.
 func TestAnswersShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)

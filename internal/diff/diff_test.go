@@ -198,8 +198,8 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestErrors checks that the same error with another Go type, or with another text, is a
-// difference with its own kind.
+// TestErrors checks that errors with the same code differ if their Go types or their texts differ.
+// Each of these two differences has its own kind.
 func TestErrors(t *testing.T) {
 	of := func(message, typ string) protocol.Answer {
 		a := failed(2067, message)

@@ -90,8 +90,8 @@ func DiffReason(r *Result, g *Group) string {
 	return "one of the libraries, since both have the same SQLite with the same options"
 }
 
-// causeReasons are the likely reasons that the values themselves show, by cause. In these texts, "%s" stands
-// for the side that changes values, and "%c" for the declared types of the columns.
+// causeReasons has a sentence for each cause of different values that can be recognized from the values. In
+// these sentences, "%s" stands for the side that changes values, and "%c" for the columns' declared types.
 var causeReasons = map[Cause]string{
 	NUL:     "%s cuts texts at their first NUL, in binding or in reading",
 	Float:   "%s passes integers through float64",

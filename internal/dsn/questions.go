@@ -26,9 +26,10 @@ type Questions struct {
 	ways  map[Wants][]way
 }
 
-// ofOption has the indexes of three openings in Questions.Openings. Each of them has only one option:
-// as typed ("alone"), with another value ("another"), or with a nonsensical value ("nonsense"). The
-// index "another" or "nonsense" is -1 if there is no such value.
+// ofOption has the indexes of three entries of Questions.Openings. Each entry opens a database with only
+// one option of the user's data source name. The option has the user's value in the entry "alone", a
+// different value in "another", and a nonsensical value in "nonsense". The index "another" or
+// "nonsense" is -1 if there is no such value.
 type ofOption struct{ alone, another, nonsense int }
 
 // way is an option that may give a setting its wanted value. The field "alone" is the index in

@@ -216,7 +216,8 @@ func (o *others) end(s *session) {
 	s.trial.Reason.Phase = o.phase
 }
 
-// partial keeps a further process's sample of its share of the mix.
+// partial keeps the sample that one of the mix's further processes sent. The sample has only this
+// process's share of the mix.
 func (s *session) partial(said *protocol.Sample) error {
 	s.part.said = said
 	s.trial.Samples = append(s.trial.Samples, result.Sample{Phase: said.Phase}) // only the phase matters here, because the method "gathered" reads the figures from the field "said"

@@ -99,8 +99,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestWhyByProof checks a cell whose settings have no busy_timeout. The busy_timeout that the worker has read
-// back must decide the reason.
+// TestWhyByProof checks the reason for lock errors in a cell whose settings have no busy_timeout. The
+// busy_timeout that the worker read from SQLite (in the trial's proof) must decide the reason.
 func TestWhyByProof(t *testing.T) {
 	f := newLockedRun()
 	s := settings("wal", "immediate", "5000", "4")

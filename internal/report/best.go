@@ -138,7 +138,7 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 }
 
 // tooFew names the rows in "tied" that are probably slower than row i, and says how many rounds
-// may be enough to be sure. A row is named if all rounds so far agree which of the two is faster.
+// may be enough to be sure. A row is named if it was slower than row i in all rounds so far.
 // The text begins with ", but". tooFew returns "" if there are no such rows.
 func (r *Ranking) tooFew(i int, tied []int) string {
 	var rows []int

@@ -42,8 +42,8 @@ func TestNarrowTables(t *testing.T) {
 	}
 }
 
-// TestFewRoundsTell checks that with fewer than 6 rounds only the row that ratios are relative to
-// has a ratio (1.00x), and that the effect of a setting is not shown.
+// TestFewRoundsTell checks that with fewer than 6 rounds, no row has a ratio except the base row
+// (1.00x), and that the effect of a setting is not shown.
 func TestFewRoundsTell(t *testing.T) {
 	run := settingsAre(driver.Settings{"synchronous": "normal"}, driver.Settings{"synchronous": "full"})
 	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Round > 2 })

@@ -26,8 +26,8 @@ type Expected struct {
 	Summary Summary
 }
 
-// Counted reports whether the figure is one that workers count only if a case has the setting
-// [result.CountSyncs], such as the number of syncs, and whether the case has this setting.
+// Counted reports whether workers counted a figure that they count only if asked, such as the number
+// of syncs. The case's setting [result.CountSyncs] asks for it.
 func (x Expected) Counted() bool {
 	return result.IsAsked(x.Figure) && x.Case.Settings[result.CountSyncs] == "on"
 }

@@ -91,16 +91,20 @@ func Adjust(family []*Test) {
 	}
 }
 
-// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014). First it
-// multiplies all p-values by the parameter "looks", the factor for samples that were judged
-// repeatedly. Then the procedure of Benjamini and Hochberg selects the tables in which any two
-// drivers differ significantly. Within these tables, the level of the comparisons is multiplied by
-// the share of tables that were selected. So the level stays the same if all tables are selected. If
-// all drivers of all tables are equal, the probability that the run finds any difference is at most
+// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014):
+//
+//  1. It multiplies all p-values by the parameter "looks", the factor for samples that were judged
+//     repeatedly.
+//  2. It selects the tables in which any two drivers differ significantly, by the procedure of
+//     Benjamini and Hochberg.
+//  3. In the selected tables, it divides all p-values by the share of tables that were selected. This
+//     changes nothing if all tables were selected.
+//
+// If all drivers of all tables are equal, the probability that the run finds any difference is at most
 // [Alpha].
 //
-// After this correction, tables of two drivers can have too few rounds for a significant
-// difference. So they are also corrected by [exchangeRun].
+// Corrected in this way, no difference may be significant in a table of two drivers that has few
+// rounds. So such tables are also corrected by [exchangeRun].
 func adjustRun(tables [][]Pair, looks float64) Reliability {
 	var least []float64
 	var r Reliability

@@ -198,8 +198,8 @@ func toPlainC(r stats.Summary) string {
 	return document.SlowerThan(r, "plain C")
 }
 
-// cellGrid lists the series, with the newest time of each series and the releases that changed its
-// time. Each row links to the picture of its series.
+// cellGrid lists the series, with the median time in the newest run, and the releases that made the
+// series slower or faster. Each row links to the picture of its series.
 func (h *history) cellGrid() document.Grid {
 	g := document.Grid{Stacks: true}
 	g.Add(document.Column{Title: "cell"}, toldApart(document.Map(h.series, func(t trends.Trend) named {

@@ -327,8 +327,8 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 // early in this list as possible.
 var origins = []string{"pk", "u", "c"}
 
-// compose sets t.composite, the unique index of several columns that generated rows satisfy, and
-// t.siblings.
+// compose chooses t.composite, the unique index of several columns that generated rows satisfy. It
+// also sets t.siblings.
 func (t *table) compose() {
 	byOrigin := slices.Clone(t.indexes) // sorted by origin: the primary key, constraints, other indexes
 	slices.SortStableFunc(byOrigin, func(x, y *index) int {

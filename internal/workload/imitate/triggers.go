@@ -75,7 +75,7 @@ func (l *loader) undone(ctx context.Context, triggers []object, work func(*sql.T
 	return work(tx)
 }
 
-// triggersOf returns the triggers of a table that the workload's script creates.
+// triggersOf returns those triggers of a table that are created by the workload's script.
 func (b *builder) triggersOf(table string) (list []object) {
 	for _, o := range b.schema.objects {
 		if o.kind == "trigger" && strings.EqualFold(o.table, table) && b.scripted[o.name] {

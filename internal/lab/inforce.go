@@ -16,10 +16,10 @@ import (
 // afterSchema is the name, in messages, of the SQL that runs before the first phase.
 const afterSchema = "the schema"
 
-// readBack is called when the worker has sent an answer. The parameter "typ" is the type of this answer.
-// readBack fails the trial if the worker should first have reported something else: the settings, the inserted
+// inOrder is called when the worker has sent an answer. The parameter "typ" is the type of this answer.
+// inOrder fails the trial if the worker should first have reported something else: the settings, the inserted
 // tables or the loaded database.
-func (s *session) readBack(typ string) error {
+func (s *session) inOrder(typ string) error {
 	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
 		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
 	}
@@ -190,9 +190,9 @@ func idle(given driver.Settings, p *plan.Plan) []result.Warning {
 func idleLock(given driver.Settings, p *plan.Plan) []result.Warning {
 	lock, ok := given["txlock"]
 	if !ok || slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
-		return ph.Insert != nil && ph.Insert.Transaction != "each" && !ph.Untimed ||
+		return !ph.Untimed && (ph.Insert != nil && ph.Insert.Transaction != "each" ||
 			ph.Replay != nil && slices.ContainsFunc(ph.Replay.Statements, func(s plan.Replayed) bool { return s.Do == plan.ReplayBegin }) ||
-			ph.Mix != nil && slices.ContainsFunc(ph.Mix.Operations, func(o plan.Operation) bool { return o.Transaction })
+			ph.Mix != nil && slices.ContainsFunc(ph.Mix.Operations, func(o plan.Operation) bool { return o.Transaction }))
 	}) {
 		return nil
 	}

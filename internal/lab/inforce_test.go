@@ -193,6 +193,7 @@ schema: CREATE TABLE t(id INTEGER PRIMARY KEY)
 rows: {t: {count: 5, columns: {id: serial}}}
 phases:
   - {name: load, insert: t, untimed: true}
+  - {name: warm, untimed: true, count: 1, mix: [{name: read, transaction: true, statements: [{sql: SELECT id FROM t, columns: [int]}]}]}
   - {name: insert, insert: t, transaction: %s}
   - {name: read, query: SELECT id FROM t, columns: int}
 `

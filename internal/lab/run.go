@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// MinRounds is the smallest number of rounds. With fewer rounds, a median has too few samples for a 95 %
-// confidence interval.
+// MinRounds is the smallest number of rounds of a run whose [Schedule.Rounds] is 0. With fewer rounds, a median
+// has too few samples for a 95 % confidence interval.
 const MinRounds = 6
 
 // MaxRounds is the largest number of rounds that a user may ask for. No machine completes more rounds in a

@@ -184,7 +184,7 @@ func (s *session) answer(a *protocol.Response) error {
 	if s.trial.Proof != nil && a.Type == protocol.TypeReady {
 		return s.broken("the worker answered %q twice", a.Type)
 	}
-	if err := s.readBack(a.Type); err != nil {
+	if err := s.inOrder(a.Type); err != nil {
 		return err
 	}
 	switch a.Type {

@@ -34,8 +34,9 @@ const (
 // A trial repeats a query that the plan executes once. It executes the query usualRepeats times, and more often
 // if that takes less than shortestRepeats or if the measured phases would take less than leastInClock of the
 // trial's time. For a query with several clients, crowdRepeats takes the place of shortestRepeats, because its
-// executions vary much more. But the executions should not take longer than longestRepeats, and there are at
-// most mostRepeats of them.
+// executions vary much more. But the executions of a driver of median speed should not take longer than
+// longestRepeats, those of the slowest driver not longer than slowestRepeats, and there are at most mostRepeats
+// of them.
 //
 // More executions would leave time for fewer rounds. The confidence intervals would then be wider, because only
 // more rounds even out the differences between processes.
@@ -138,7 +139,7 @@ func (p *Processes) divide(c *Case) division {
 		if byRows && rows > 0 {
 			d.slices[name], n = rows, times(0.5)
 		} else if n > 1 {
-			n += n % 2 // a turn has two executions, and the last turn should be complete
+			n += n % 2 // so that all turns are complete: the worker makes turns of two executions, if the query has few
 		}
 		if n > 1 {
 			d.repeats[name] = n

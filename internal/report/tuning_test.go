@@ -98,6 +98,9 @@ func TestTuning(t *testing.T) {
 	safer := tuning()
 	safer.Loss = conditions.CommitsLost
 	safer.Steps = []*tune.Step{safer.Steps[0], {Changes: driver.Settings{"synchronous": "full"}, Added: driver.Settings{"synchronous": "full"}, Safer: true, Ratio: ratio(2, 1.9, 2.1), Gain: ratio(2, 1.9, 2.1)}}
+	rare := tuning()
+	rare.Loss, rare.Steps = conditions.RarelyLost, []*tune.Step{rare.Steps[0], new(*safer.Steps[1])}
+	rare.Steps[1].Loss = conditions.LastCommitLost
 	for _, c := range []struct {
 		t    tune.Tuning
 		want string
@@ -113,6 +116,7 @@ func TestTuning(t *testing.T) {
 		{none, "The search was not finished: nothing has been confirmed."},
 		{risky, "journal_mode=wal and synchronous=normal would be 2.0 times as fast (1.7 to 2.5), but the last transactions can be lost"},
 		{safer, "Now the last commits can be lost; with synchronous=full, nothing can. That is 2.0 times as slow (1.9 to 2.1)."},
+		{rare, "Now the database (very rarely) can be lost; with synchronous=full, the last commit can. That is 2.0 times as slow (1.9 to 2.1)."},
 	} {
 		if got := c.t.Answer(); !strings.HasPrefix(got, c.want) && !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s\nwant %s", got, c.want)

@@ -90,7 +90,7 @@ func Analyze(run *result.Run, floor string) *Analysis {
 	})
 	a.Overall = a.overall()
 	families[0] = a.Overall.Pairs
-	a.Reliability = adjustRun(families, looking(a.Confidence))
+	a.Reliability = adjustRun(families, looksFactor(a.Confidence))
 	a.eachTable(func(_ TableName, t *Table) { t.rank() })
 	a.Overall.rank()
 	return a
@@ -104,7 +104,7 @@ func (a *Analysis) CompareFamilies(families ...[][]Point) [][]Pair {
 	for i, sets := range families {
 		pairs[i] = CompareAll(sets, func(int) bool { return true })
 	}
-	adjustRun(pairs, looking(a.Confidence))
+	adjustRun(pairs, looksFactor(a.Confidence))
 	return pairs
 }
 

@@ -264,7 +264,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	c := &Comparison{Metric: Time, First: first, Second: second, Margin: margin, Interleaved: true, Pairs: drivers * (drivers - 1) / 2}
 	c.pair(a.cells(first, by), a.cells(second, by), true)
 	looks := looked(a.Run.Compares)
-	if factor := looking(a.Confidence); factor > 1 { // the run was judged repeatedly, to decide which figures were precise enough
+	if factor := looksFactor(a.Confidence); factor > 1 { // the run was judged repeatedly, to decide which figures were precise enough
 		looks = func(int) float64 { return factor }
 	}
 	if a.Run.Compares == nil && a.Run.Search == nil { // reports of other runs, which may be judged repeatedly, do not correct their p-values for that

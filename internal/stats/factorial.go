@@ -178,7 +178,7 @@ func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence 
 	}
 	Adjust(family)
 	for _, t := range family {
-		t.Adjusted = min(1, t.Adjusted*looking(confidence))
+		t.Adjusted = min(1, t.Adjusted*looksFactor(confidence))
 	}
 }
 

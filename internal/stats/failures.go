@@ -186,7 +186,7 @@ func (a *Analysis) compareFailures() {
 			tables, families = append(tables, t), append(families, pairs)
 		}
 	})
-	adjustRun(families, looking(a.Confidence))
+	adjustRun(families, looksFactor(a.Confidence))
 	for i, t := range tables {
 		t.markFailures(families[i])
 		t.order()
@@ -276,7 +276,7 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 		sets[i] = AcrossSets(tables[i], Mean)
 	}
 	pairs := compareSharesOfAll(sets)
-	adjustRun([][]Pair{pairs}, looking(a.Confidence))
+	adjustRun([][]Pair{pairs}, looksFactor(a.Confidence))
 	return pairs
 }
 

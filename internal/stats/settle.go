@@ -15,10 +15,10 @@ import (
 // the interval is the range of the samples, whose confidence of 31/32 is just above Sequential.
 const Sequential = 0.9687
 
-// looking returns the factor that corrects p-values in a run whose intervals have the given
+// looksFactor returns the factor that corrects p-values in a run whose intervals have the given
 // confidence. With this factor two cells differ significantly exactly if the interval of their
 // ratio excludes 1.
-func looking(confidence float64) float64 {
+func looksFactor(confidence float64) float64 {
 	if confidence == Confidence {
 		return 1
 	}
@@ -154,12 +154,13 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 		for _, id := range a.summaryOpen(precision / summaryFactor) {
 			open[id] = true
 		}
-		list, further := a.Figures(), 0.0
-		if n := len(list); 10*settled(list, precision) >= 9*n && 2*settled(list, typicalPart*precision) < n {
-			further = middleSpread(list)
+		list, typical := a.Figures(), typicalPart*precision
+		refined := 0.0 // figures within ±refined must also be within ±typical; 0: no figure must
+		if n := len(list); 10*settled(list, precision) >= 9*n && 2*settled(list, typical) < n {
+			refined = middleSpread(list)
 		}
 		for _, f := range list {
-			if !f.Settled(precision) || f.Settled(further) && !f.Settled(typicalPart*precision) {
+			if !f.Settled(precision) || f.Settled(refined) && !f.Settled(typical) {
 				open[f.Cell.Case.ID] = true
 				if f.Base != nil {
 					open[f.Base.Case.ID] = true

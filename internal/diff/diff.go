@@ -48,8 +48,8 @@ const (
 	Types        Kind = "type" // the value is the same, but as another Go type
 	Names        Kind = "name" // the names of columns differ
 	Declared     Kind = "declared type"
-	ErrorType    Kind = "error type" // the same error, but as another Go type
-	ErrorText    Kind = "error text" // the same error, but with another text
+	ErrorType    Kind = "error type" // the errors have the same code, but different Go types
+	ErrorText    Kind = "error text" // the errors have the same code, but different texts
 )
 
 // kinds has the words for each kind of difference. The worst kind is first.

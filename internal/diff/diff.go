@@ -28,7 +28,7 @@ type Work struct {
 	Answers []protocol.Answer
 
 	// Again has the answers of a second execution of the workload, if there was one. If the answers to a
-	// statement changed, its rows and numbers are not compared with the rows and numbers of other drivers.
+	// statement changed, only some things are compared with other drivers: see [Result].Unstable.
 	Again []protocol.Answer
 
 	Times []string // texts that the library stores for [protocol.Times], if the workload replays times

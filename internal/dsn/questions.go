@@ -40,7 +40,8 @@ type way struct {
 	alone, another int
 }
 
-// Ask returns the questions about a DSN. dir is the directory of the worker's job.
+// Ask returns the databases that a worker must open to find out how its library treats a DSN. The worker
+// creates them in dir, the directory of its job.
 func Ask(n *Name, dir string) *Questions {
 	q := &Questions{Name: n, dir: dir, other: -1, ways: map[Wants][]way{}}
 	typed := document.Map(n.Options, func(o Option) string { return o.raw })

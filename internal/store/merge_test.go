@@ -215,7 +215,7 @@ func TestForeignSchema(t *testing.T) {
 				return
 			}
 			wantError(t, err, "theirs.db", c.want)
-			// Opening the store with --store gives the same error.
+			// The flag --store uses these two functions. They must return the same error.
 			for _, open := range []func(context.Context, string) (*store.Store, error){store.OpenReadOnly, store.Open} {
 				s, err := open(t.Context(), a)
 				if err == nil { // only reading a record shows the damage
@@ -363,7 +363,7 @@ func TestSoakMergeKilled(t *testing.T) {
 		if _, err := out.Read(b); err != nil {
 			t.Fatal(err)
 		}
-		// The merge is killed when some runs have been added, or at once.
+		// Kill the merge at once, or when some runs have been added.
 		for len(committed(t, to)) < 60*k {
 			time.Sleep(time.Millisecond)
 		}

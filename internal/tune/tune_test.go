@@ -156,7 +156,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestSame checks that with --durability same, settings that lose more are not even measured.
+// TestSame checks that with --durability same, settings that can lose more data are not even measured.
 func TestSame(t *testing.T) {
 	l := newLandscape(2)
 	l.worth, l.most = hills, 0
@@ -172,8 +172,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestSafer checks that settings that lose less than today's are offered, with the time that they
-// cost.
+// TestSafer checks that settings that can lose less data than today's are offered, with the time that
+// they cost.
 func TestSafer(t *testing.T) {
 	l := newLandscape(3)
 	l.worth, l.names = hills, []string{"synchronous", "cache_size"}

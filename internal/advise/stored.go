@@ -35,7 +35,7 @@ func (l Looked) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionAdvise, keptVersion, l)
 }
 
-// Stored returns the facts that were stored with the run of an advice.
+// Stored returns the facts that were stored with a run of the command "advise".
 func Stored(run *result.Run) (l Looked, err error) {
 	err = run.Answer.Decode(result.QuestionAdvise, keptVersion, &l)
 	return l, err

@@ -99,7 +99,7 @@ func (e *StartError) Error() string {
 	return fmt.Sprintf("%s is %s in %s already: %s", name, e.Status, e.Release, e.Reason.Message)
 }
 
-// Search looks for the release that changed a cell.
+// Search looks for the release that changed a cell (a phase of a workload with its settings).
 type Search struct {
 	Releases []string     // two or more releases, the oldest first
 	Margin   float64      // differences up to this fraction are no change: 0.05 means 5 %

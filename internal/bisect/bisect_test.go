@@ -144,8 +144,9 @@ func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Cha
 // choose from.
 func atMost(n int) int { return int(math.Ceil(math.Log2(float64(n)))) + 1 }
 
-// TestSyncs searches by the number of syncs. The search must find the release that syncs more often, and not
-// another one that is slower. The answer must say so. Few trials must be enough, because only times have noise.
+// TestSyncs searches by the number of syncs. The search must find the release that syncs more often, and
+// not another one that is slower. The answer must say by how much the syncs increased. Few trials must be
+// enough, because only times have noise.
 func TestSyncs(t *testing.T) {
 	for _, before := range []int64{0, 30} {
 		b := newBench(1)
@@ -319,7 +320,7 @@ func TestPassedOver(t *testing.T) {
 	b = newBench(4)
 	b.missing = func(release int) bool { return release != 14 }
 	if _, err := b.search(); err == nil {
-		t.Error("only one release has a worker: no error")
+		t.Error("no error although only one release has a worker")
 	}
 }
 

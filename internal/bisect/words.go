@@ -264,7 +264,7 @@ type JSONBisection struct {
 	Good     string         `json:"good"`             // the last release seen without the change
 	Bad      string         `json:"bad,omitempty"`    // the first release seen with the change
 	Between  []string       `json:"between,omitempty"`
-	Ratio    *stats.Summary `json:"ratio,omitempty"` // time of Bad, divided by the time of Good; with Metric, the same ratio of that metric
+	Ratio    *stats.Summary `json:"ratio,omitempty"` // time of Bad divided by the time of Good; if Metric is set, the ratio of the values of that metric
 	Also     []Difference   `json:"also_changed,omitempty"`
 	Steps    []JSONStep     `json:"steps"`
 

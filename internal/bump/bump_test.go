@@ -39,8 +39,8 @@ func read(t *testing.T, dir, name string) string {
 }
 
 // clone creates a source tree with the driver "toy", a module proxy with the given versions of its
-// library, and a tool that answers like sqlite3perf compare. With version v1.2.0 of the library,
-// the driver's tests fail.
+// library, and a tool that prints what the command "sqlite3perf compare" would print. With version v1.2.0
+// of the library, the driver's tests fail.
 func clone(t *testing.T, versions ...string) (*bumper, *bytes.Buffer) {
 	t.Helper()
 	root, proxy := t.TempDir(), t.TempDir()

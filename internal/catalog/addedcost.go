@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// AddedCost returns a table of the time that sqlite3perf adds to each driver for which it was measured.
-// Below the table are the causes for each phase in which the added time is too long, as
-// [lab.AddsTooMuch] decides.
+// AddedCost returns a table of the time that sqlite3perf itself adds to the work of each driver. Drivers
+// for which this time was not measured are not in the table. Below the table are the causes for each
+// phase in which the added time is too long, as [lab.AddsTooMuch] decides.
 func AddedCost(known []build.Known) document.Document {
 	var measured, not []string
 	var rows [][]string

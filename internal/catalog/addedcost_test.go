@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// TestAddedCostLines checks that an added cost whose interval contains 0 is not reported as a cost.
+// TestAddedCostLines checks that no percentage is given for an added time whose interval contains 0.
 func TestAddedCostLines(t *testing.T) {
 	got := addedCostLines(&driver.AddedCost{Phases: []driver.AddedPhase{
 		{Phase: "insert", WallRatio: estimate.Estimate{Median: 0.876}, WallAdded: estimate.Estimate{Median: -768, Low: -1100, High: 562}},

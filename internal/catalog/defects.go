@@ -35,7 +35,7 @@ func (p *Catalog) Close() {
 	}
 }
 
-// processes returns a runner of workers. Close removes its directory.
+// processes returns a runner of workers. [Catalog.Close] removes the runner's directory.
 func (p *Catalog) processes() (*lab.Processes, error) {
 	if p.scratch == nil {
 		var err error

@@ -16,7 +16,7 @@ func TestAsked(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := asked(nil); got != "" {
-		t.Errorf("nothing was asked for: %s", got)
+		t.Errorf("without settings and parameters: got %q, want an empty text", got)
 	}
 }
 

@@ -52,7 +52,7 @@ func Standalone(w *workload.Workload) (string, error) {
 }
 
 // Explain describes what a workload does, in the terms of its file. The parameter "quick" is the plan of
-// the workload at the scale quick, which the command run uses by default.
+// the workload at the scale quick, which is the default scale of the command "run".
 func Explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	// Lines from the file are indented, so that nobody mistakes them for the command's own lines.
 	about := strings.ReplaceAll(strings.TrimSpace(w.About), "\n", "\n  ")

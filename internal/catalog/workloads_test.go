@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestStandalone checks that the output of the command workloads with --yaml resolves to the same
-// plans as the built-in workload, without any other files.
+// TestStandalone checks the output of "sqlite3perf workloads --yaml" for each built-in workload. It must
+// resolve to the same plans as the workload itself, without any other files.
 func TestStandalone(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		w, err := workload.Load(name)

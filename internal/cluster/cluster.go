@@ -33,7 +33,7 @@ type ClusterTrial struct {
 	Delay    time.Duration       `json:"delay_ns"`          // delay of each byte between two nodes, in each direction
 	Settings driver.Settings     `json:"settings"`          // settings as the user asked for them
 	Result   *protocol.Clustered `json:"result,omitempty"`  // result of all rounds together
-	Rates    [][]float64         `json:"rates,omitempty"`   // rows acknowledged per second, by load and then by round; 0 if the round failed, which development versions stored as null
+	Rates    [][]float64         `json:"rates,omitempty"`   // rows acknowledged per second, by load and then by round; 0 if the round failed (development versions stored null instead)
 	Reason   string              `json:"reason,omitempty"`  // error of the last round that failed; "" if no round failed
 }
 
@@ -51,8 +51,8 @@ func (t *ClusterTrial) Name() string {
 // Queued reports whether writes were acknowledged before they were in the cluster's log.
 func (t *ClusterTrial) Queued() bool { return t.Settings["queued_writes"] == "on" }
 
-// Lost returns the number of acknowledged writes that are missing, either in the final reads or in the copy
-// of one node, whichever number is greater.
+// Lost returns the number of acknowledged writes that are missing. This number is counted in the final
+// reads and in the copy of each node. Lost returns the greatest count.
 func (t *ClusterTrial) Lost() int64 {
 	if t.Result == nil || t.Result.Harmed == nil {
 		return 0

@@ -96,8 +96,8 @@ func sum(trials []Planned, results [][]*protocol.Clustered) (list []ClusterTrial
 }
 
 // The method "one" runs the trial t in the directory dir, which it creates and removes. If there is no
-// result, it writes the reason to t.Reason and returns nil. It returns an error only if ctx has ended
-// or the lab failed.
+// result, it writes the reason to t.Reason and returns nil. It returns an error only if ctx has ended or
+// if something other than the worker failed.
 func (m *Measurement) one(ctx context.Context, dir string, t *Planned) (*protocol.Clustered, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err

@@ -146,7 +146,7 @@ type JSONSideCell struct {
 	P           *float64          `json:"p,omitempty"`
 	PAdjusted   *float64          `json:"p_adjusted,omitempty"`
 	InRun       *JSONInRun        `json:"in_run,omitempty"`                                      // what the report of the run says, if the sides are two of its drivers
-	Likely      string            `json:"likely,omitempty" jsonschema:"enum=slower,enum=faster"` // the second side is probably, or clearly, slower or faster
+	Likely      string            `json:"likely,omitempty" jsonschema:"enum=slower,enum=faster"` // whether the second side is slower or faster; set if this is at least probable
 	Failures    *JSONFailures     `json:"failures,omitempty"`
 	Rounds      int               `json:"further_rounds,omitempty"` // estimate of how many further rounds the verdict needs to be clear
 }

@@ -118,9 +118,9 @@ func (c *Crashes) checkpoints() string {
 	return fmt.Sprintf("With %s, everything since the last checkpoint can be lost: %s.", document.And(names), here)
 }
 
-// neverCheckpointed names the drivers that ran no checkpoint between transactions, whatever the
-// settings. So no fault was tried during a checkpoint, although some databases are damaged only by
-// such a fault.
+// neverCheckpointed names the drivers that ran no checkpoint between transactions, whatever the settings.
+// So no fault was tried during a checkpoint of these drivers. But some databases are damaged only by a
+// fault during a checkpoint.
 func (c *Crashes) neverCheckpointed() string {
 	var without, with []string
 	for _, k := range c.Cells {
@@ -195,8 +195,8 @@ func (c *Crashes) groups() (groups conditions.Groups[string, *Cell]) {
 	return groups
 }
 
-// exceptions returns the names of the drivers that are worse than SQLite's documentation says. It returns
-// nil if all drivers of the group are worse.
+// exceptions returns the names of those drivers of the given cells that are worse than SQLite's
+// documentation says. It returns nil if all of them are worse.
 func exceptions(cells []*Cell) (names []string) {
 	for _, cell := range cells {
 		if len(cell.unexpected()) > 0 {
@@ -209,9 +209,10 @@ func exceptions(cells []*Cell) (names []string) {
 	return names
 }
 
-// worst returns the worst grade of the group's cells, and the greatest number of transactions that any of
-// them lost. Cells that are worse than SQLite's documentation says are ignored, unless all cells are worse.
-// If only few of the drivers have the worst grade, worst also returns their names.
+// worst returns the worst grade of the given cells (drivers with the same settings), and the greatest
+// number of transactions that any of them lost. Cells that are worse than SQLite's documentation says are
+// ignored, unless all cells are worse. If only few of the drivers have the worst grade, worst also
+// returns their names.
 func worst(cells []*Cell) (worst Grade, most int, only []string) {
 	const few = 2
 	n := 0

@@ -87,7 +87,7 @@ func TestDocumented(t *testing.T) {
 			t.Errorf("%s %s, kill: %s, want %s", c.journal, c.synchronous, got, c.kill)
 		}
 		if documentedFor(s, Errors) != Broken {
-			t.Errorf("%s %s: something is promised for a disk that reports errors", c.journal, c.synchronous)
+			t.Errorf("%s %s, errors: want broken, because nothing is promised for a disk that reports errors", c.journal, c.synchronous)
 		}
 		for _, f := range []Fault{Ordered, Posix} {
 			if got := documentedFor(s, f); got != c.ordered {
@@ -164,7 +164,8 @@ func TestRepeat(t *testing.T) {
 	})
 }
 
-// some returns an answer about two drivers with three combinations of settings.
+// some returns an answer about two drivers with four combinations of settings. One of the combinations is
+// the drivers' own defaults.
 func some() *Crashes {
 	c := &Crashes{Workload: "ledger", Transactions: 24, States: 200, Seed: 1, Faults: Faults, Judges: []string{"native"},
 		Proofs:  []Proof{{Name: "synchronous=off loses or breaks", Want: Lost, AtBest: true, Found: Broken, States: 150}},
@@ -215,7 +216,7 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	if !c.AsDocumented() {
-		t.Error("not as documented")
+		t.Error("AsDocumented is false, want true")
 	}
 	c.Cells[1].Results[Kill].Broken = 1
 	if got := c.Answer(); !strings.Contains(got, "No acknowledged transaction of 2 drivers was lost, and no database damaged, with wal full (except mattn).") ||
@@ -261,7 +262,7 @@ func TestAnswer(t *testing.T) {
 	c = some()
 	c.Cells[0].Reason = "the recording is incomplete"
 	if c.AsDocumented() {
-		t.Error("a cell without a result is as documented")
+		t.Error("AsDocumented is true although a cell has no result")
 	}
 }
 
@@ -346,7 +347,7 @@ func TestStored(t *testing.T) {
 		bad := some()
 		harm(bad)
 		if _, err := bad.Keep(); err == nil {
-			t.Errorf("%s: stored", what)
+			t.Errorf("%s: Keep returned no error", what)
 		}
 		text, err := json.Marshal(bad)
 		if err != nil {
@@ -354,7 +355,7 @@ func TestStored(t *testing.T) {
 		}
 		run.Answer.Value = text
 		if _, err := Stored(run); err == nil {
-			t.Errorf("%s: read", what)
+			t.Errorf("%s: Stored returned no error", what)
 		}
 	}
 }
@@ -387,7 +388,7 @@ func TestArtifact(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := ReadArtifact(dir); err == nil {
-			t.Errorf("%s is read", bad)
+			t.Errorf("%s: ReadArtifact returned no error", bad)
 		}
 	}
 	if err := os.Remove(filepath.Join(dir, artifactFile)); err != nil {

@@ -39,12 +39,13 @@ type Planned struct {
 	Own      bool // the driver's own defaults are in force, as in [Cell]
 }
 
-// Explorer finds out which transactions survive which faults.
+// Explorer finds out which transactions survive which faults. With the fault Shared, a process of each of the
+// Judges writes to a cell's database at the same time as the cell's driver.
 type Explorer struct {
 	Cells        []Planned
 	Plan         *plan.Plan
 	Workload     string
-	Judges       []Worker // the drivers that judge states; the first also computes what databases must contain; with the fault Shared, a process of each judge also writes to a cell's database while the cell's driver writes to it
+	Judges       []Worker // the drivers that judge states; the first also computes what databases must contain
 	Faults       []Fault
 	Transactions int
 	Attach       []string // tables that are in an attached database
@@ -67,7 +68,7 @@ type Explorer struct {
 	serial int
 }
 
-// recorded is a cell with its recording.
+// recorded is a cell (a driver with settings) with its recording.
 type recorded struct {
 	plan   *Planned
 	cell   *Cell

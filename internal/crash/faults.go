@@ -176,7 +176,8 @@ type otherProcess struct {
 	result     *protocol.JobResult // set when the process has ended
 }
 
-// The method "other" prepares a process of a worker. The process uses the journal mode of the cell.
+// The method "other" prepares a process of the worker w, which is to write to the cell's database in dir
+// while the cell's driver writes to it. The process uses the journal mode of the cell.
 func (x *Explorer) other(r *recorded, w Worker, dir string, seed uint64) *otherProcess {
 	p := &Planned{Worker: w, Settings: driver.Settings{"pool_size": "3", "busy_timeout": "10000", "journal_mode": r.cell.InForce["journal_mode"]}}
 	req := x.request(p, dir, protocol.Job{Concurrent: &protocol.Concurrent{Table: protocol.OthersTable, Writers: 1, From: 1,

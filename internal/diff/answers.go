@@ -30,8 +30,8 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 		list = append(list, rows(x, y)...)
 	}
 	// Only the statements below set the number of affected rows, and only the first three set the last
-	// insert ID. After other statements, libraries return the numbers of an earlier statement, or 0. So
-	// they are not compared.
+	// insert ID. After other statements, libraries return the numbers of an earlier statement, or 0. So after
+	// other statements, these numbers are not compared.
 	switch word := firstWord(x.SQL); word {
 	case "INSERT", "REPLACE", "WITH", "UPDATE", "DELETE":
 		list = append(list, numbers(Affected, x.Affected, y.Affected)...)
@@ -147,8 +147,8 @@ func firstRows(a *protocol.Answer) string {
 }
 
 // column returns the differences in column i. For each combination of kind, cause and Go types, it
-// returns only the first difference. If the reported rows are equal, it compares the sums over all rows
-// of the column.
+// returns only the first difference. If the reported rows are equal, it compares the column's hash and
+// number of values by Go type, which include the rows that were not reported.
 func column(x, y *protocol.Answer, i int) (list []Difference) {
 	complete := Difference{Column: i + 1, Name: either(x.Names, y.Names, i), Declared: either(x.Declared, y.Declared, i)}
 	seen := map[string]bool{}
@@ -174,8 +174,8 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	if len(list) > 0 {
 		return list
 	}
-	// The reported rows are equal. For the rows that were not reported, only the sums of the column are
-	// known.
+	// The reported rows are equal. For the other rows, only the column's hash and number of values by Go
+	// type are known.
 	s, t := x.Columns[i], y.Columns[i]
 	complete.First, complete.Second = typesOf(s), typesOf(t)
 	switch {

@@ -28,7 +28,7 @@ type Work struct {
 	Answers []protocol.Answer
 
 	// Again has the answers of a second execution of the workload, if there was one. If the answers to a
-	// statement changed, its rows and numbers are not compared with the rows and numbers of other drivers.
+	// statement changed, only some things are compared with other drivers: see [Result].Unstable.
 	Again []protocol.Answer
 
 	Times []string // texts that the library stores for [protocol.Times], if the workload replays times
@@ -48,8 +48,8 @@ const (
 	Types        Kind = "type" // the value is the same, but as another Go type
 	Names        Kind = "name" // the names of columns differ
 	Declared     Kind = "declared type"
-	ErrorType    Kind = "error type" // the same error, but as another Go type
-	ErrorText    Kind = "error text" // the same error, but with another text
+	ErrorType    Kind = "error type" // the errors have the same code, but different Go types
+	ErrorText    Kind = "error text" // the errors have the same code, but different texts
 )
 
 // kinds has the words for each kind of difference. The worst kind is first.

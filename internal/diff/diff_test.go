@@ -119,7 +119,7 @@ func TestKindsAndCauses(t *testing.T) {
 				t.Errorf("%s, cause %q, side %d; want %s, %q, %d", g.Kind, g.Cause, g.Reason.Side, c.kind, c.cause, c.side)
 			}
 			if r.Count(c.kind) != 1 {
-				t.Errorf("%d of kind %s", r.Count(c.kind), c.kind)
+				t.Errorf("%d statements with a difference of kind %s, want 1", r.Count(c.kind), c.kind)
 			}
 			if same := compare(c.x, c.x); same.Differing != 0 || same.Statements != 1 {
 				t.Errorf("compared with itself: %+v", same)
@@ -128,8 +128,8 @@ func TestKindsAndCauses(t *testing.T) {
 	}
 }
 
-// TestFailing checks that a statement that fails with both sides counts as failing alike only if
-// the errors are the same.
+// TestFailing checks a statement that fails with both sides. Only if the errors have different codes may
+// the result have the second side's error too.
 func TestFailing(t *testing.T) {
 	for name, c := range map[string]struct {
 		x, y  protocol.Answer
@@ -167,12 +167,12 @@ func TestKeepNoRows(t *testing.T) {
 	}
 	d.Results[0].Rows = -1
 	if _, err := d.Keep(); err == nil {
-		t.Error("-1 rows were kept")
+		t.Error("no error for -1 rows")
 	}
 }
 
-// TestNotTold checks that a fact that only one side reports is not a difference, and that a statement
-// that one side could not run is listed as such and not compared.
+// TestNotTold checks that a fact is not a difference if only one side reports it. A statement that one
+// side could not run must be listed as such, and must not be compared.
 func TestNotTold(t *testing.T) {
 	x, y := row(int64(1)), row(int64(1))
 	x.Affected, x.LastInsertID = number(1), number(2)
@@ -190,11 +190,11 @@ func TestNotTold(t *testing.T) {
 func TestCodes(t *testing.T) {
 	a, b := side("a", proof, failed(2067, "UNIQUE")), side("b", proof, failed(19, "constraint failed"))
 	if b.PrimaryOnly = true; diff.Compare(a, b).Count(diff.Errors) != 0 {
-		t.Error("an extended code differs from the primary code of a driver that has no others")
+		t.Error("codes differ although the second driver reports only primary codes")
 	}
 	b.Work[0].Answers[0].Error.Code = 1
 	if diff.Compare(a, b).Count(diff.Errors) != 1 {
-		t.Error("other primary codes do not differ")
+		t.Error("no difference although the primary codes differ")
 	}
 }
 
@@ -417,8 +417,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestIDAfterFailure checks an insert that only one side could run. The insert, and not the
-// format of times, must explain a different ID after it.
+// TestIDAfterFailure checks an insert that only one side could run. A later insert then gets a different
+// ID. The reason must be the insert that failed, and not the format of times.
 func TestIDAfterFailure(t *testing.T) {
 	noon := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	insert := func(execution int, id int64) protocol.Answer {

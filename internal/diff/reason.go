@@ -296,7 +296,8 @@ func hasTime(a *protocol.Answer) bool {
 }
 
 // createsStore matches a statement that creates a table or an index. Such a statement may mention other
-// tables, but it takes no rows from them.
+// tables, for example in a foreign key, but usually takes no rows from them. (CREATE TABLE … AS SELECT
+// does.)
 var createsStore = regexp.MustCompile(`(?i)^\s*CREATE\s+(?:TEMP\w*\s+|VIRTUAL\s+|UNIQUE\s+)*(?:TABLE|INDEX)\b`)
 
 // timedTables lists the tables into which times were written, directly or from another such table.

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// findingWords has the texts of a finding. Each text is a sentence without its full stop, except
-// clause, which completes the answer: "Measurable, but CLAUSE" or "Not fit to measure: CLAUSE".
+// findingWords has the texts of a finding. Each text is a sentence without its full stop, except the
+// field "clause", which completes the answer: "Measurable, but CLAUSE" or "Not fit to measure: CLAUSE".
 type findingWords struct{ title, clause, found, effect, do string }
 
 func finding(f result.Finding, c *result.Checkup, h document.Hints) findingWords {

@@ -90,8 +90,8 @@ func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	t := &Told{Failed: q.Name.Mask(plain.Failed), Refused: q.Name.Mask(all.Failed), Defaults: plain.settings(), InForce: all.settings()}
 	if all.Failed == "" {
 		t.Second, t.Own = q.Name.Mask(all.Second), all.Own
-		// If connections share a cache, waiting for a lock cannot be observed. In this case, the opening
-		// without options shows whether the library waits.
+		// If connections share a cache, waiting for a lock cannot be observed. In this case, the database
+		// that was opened without options shows whether the library waits.
 		t.Waits = all.Waits || plain.Waits && all.Seen["cache"] != "private" && t.InForce["busy_timeout"] == "0"
 		t.File = q.Name.Mask(q.Name.misnamed(all.Files))
 	}
@@ -249,9 +249,9 @@ func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	return Unseen
 }
 
-// heeds reports whether a library reads an option. The parameter "other" is the result of an opening in which
-// the option has the value another(setting, wanted), or nil if there was no such opening. The library reads
-// the option if it refused this value, or if this value is in force and is not the default.
+// heeds reports whether a library reads an option. The parameter "other" is the result of opening a
+// database with the option's value another(setting, wanted), or nil if none was opened in this way. The
+// library reads the option if it refused this value, or if this value is in force and is not the default.
 func heeds(plain, other *answer, setting, wanted string) bool {
 	if other == nil || other.Failed != "" {
 		return other != nil

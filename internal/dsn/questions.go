@@ -19,8 +19,8 @@ type Questions struct {
 
 	dir   string
 	index distinct.Index[string] // indexes of Openings, by the DSN as a user would type it
-	plain int                    // index of the opening without options
-	other int                    // index of the opening without options in the other form: a path if the DSN is a URI, a URI if it is a path; -1 if there is no such opening
+	plain int                    // index in Openings of the database that is opened without the DSN's options
+	other int                    // like plain, but for the other form of the DSN: a path if the user gave a URI, a URI if the user gave a path; -1 if there is no other form
 	all   int
 	of    []ofOption
 	ways  map[Wants][]way
@@ -32,15 +32,16 @@ type Questions struct {
 // "nonsense" is -1 if there is no such value.
 type ofOption struct{ alone, another, nonsense int }
 
-// way is an option that may give a setting its wanted value. The field "alone" is the index in
-// Questions.Openings of the opening with only this option. The field "another" is the index of the opening with
-// only the same option, but with another value.
+// way is an option that may give a setting its wanted value. The fields "alone" and "another" are indexes
+// in Questions.Openings of databases that are opened with only this option: "alone" with the wanted
+// value, and "another" with another value.
 type way struct {
 	option         string
 	alone, another int
 }
 
-// Ask returns the questions about a DSN. dir is the directory of the worker's job.
+// Ask returns the databases that a worker must open to find out how its library treats a DSN. The worker
+// creates them in dir, the directory of its job.
 func Ask(n *Name, dir string) *Questions {
 	q := &Questions{Name: n, dir: dir, other: -1, ways: map[Wants][]way{}}
 	typed := document.Map(n.Options, func(o Option) string { return o.raw })
@@ -82,8 +83,8 @@ func optionsFor(setting, value string) []string {
 	return []string{"_pragma=" + setting + "(" + value + ")", "_" + setting + "=" + value}
 }
 
-// add returns the index in q.Openings of the opening with the given options. It adds the opening if
-// q.Openings does not have it yet.
+// add returns the index in q.Openings of the database that is opened with the given options. If
+// q.Openings does not have it yet, add adds it.
 func (q *Questions) add(uri bool, options []string) int {
 	i := q.index.Of(withOptions(q.Name.as(uri), options))
 	if i == len(q.Openings) {

@@ -25,12 +25,13 @@ func (r *Repeat) add(c *lab.Case) {
 
 // Repeats plans the second measurement of doubtful cells. If the baseline is stored, its driver is
 // measured together with the candidate, because otherwise a change of the machine would look like a
-// change of the candidate. Each pair of drivers gets its own run. If the baseline's driver cannot
-// be built, only the candidate is measured. If both sides of a cell are the same build, Repeats
-// dismisses the cell instead of measuring it again. The parameter "cases" has the cases of the
-// first measurement, and "compares" has its two sides. The parameter "looks" is the field Looks of each
-// new [result.Compares]. The function "driver" builds the worker of a stored case's driver, and
-// returns the driver. The parameter "version" is the version of this sqlite3perf.
+// change of the candidate. Each pair of drivers gets its own run. If the baseline's driver cannot be
+// built, only the candidate is measured. If both sides of a cell are the same build, Repeats dismisses
+// the cell instead of measuring it again. The parameter "cases" has the cases of the first measurement,
+// and "compares" has its two sides. The parameter "looks" says whether the new runs may end as soon as
+// their verdicts are clear (see [result.Compares].Looks). The function "driver" builds the worker of a
+// stored case's driver, and returns the driver. The parameter "version" is the version of this
+// sqlite3perf.
 func (g *Gated) Repeats(ctx context.Context, cases []*lab.Case, compares *result.Compares, looks bool, version string,
 	driver func(before *result.Case, now *lab.Case) (build.Ref, error)) ([]*Repeat, error) {
 	doubtful := g.Doubtful()

@@ -208,7 +208,7 @@ func TestToday(t *testing.T) {
 	}
 	f.add(ofMattn, settings("wal", "deferred", "10000", "8"), 6000).Today = true
 	if m := f.explain(t); m.Today != nil || m.Gain != nil {
-		t.Errorf("of two choices of today, %+v is the one", m.Today)
+		t.Errorf("Today is %+v although the run has two variants of the workload's own settings", m.Today)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestBest(t *testing.T) {
 	}
 	f.add(driver.Info{Name: "crawshaw"}, settings("wal", "deferred", "0", "4"), 9000, failed(5, 1, 0))
 	if m := f.explain(t); m.Best != nil {
-		t.Errorf("best is %+v, which no trial of crawshaw shows", m.Best)
+		t.Errorf("the best choice is %+v, but crawshaw was not measured with it", m.Best)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestEndless(t *testing.T) {
 			t.Errorf("%s: %+v with %+v", want, c.Causes, c.Remedies)
 		}
 		if l := locks.ExplainLocks(stats.Analyze(f.run, "")); !l.Complete() {
-			t.Errorf("%s: a wait without end is what was found", want)
+			t.Errorf("%s: Complete is false, although an endless wait is a result", want)
 		}
 	}
 	// A failure with another code is not an endless wait.
@@ -279,10 +279,10 @@ func TestEndless(t *testing.T) {
 		f.hang(ofMattn, settings("wal", "deferred", "0", "4"), code)
 		f.add(ofMattn, settings("wal", "deferred", "0", "8"), 1000)
 		if c := f.explain(t).Cells[0]; c.Endless || c.Trouble() || len(c.Causes) > 0 {
-			t.Errorf("%s is taken for a wait", code)
+			t.Errorf("%s counts as an endless wait", code)
 		}
 		if locks.ExplainLocks(stats.Analyze(f.run, "")).Complete() {
-			t.Errorf("%s: the run is complete", code)
+			t.Errorf("%s: Complete is true although a cell has no figures", code)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func TestSharedCache(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, shared, 900, failed(262, 9, ms))
 	if got := f.explain(t); got.Best != nil || got.Cells[0].Remedies != nil {
-		t.Errorf("without a row: %+v, %+v", got.Best, got.Cells[0].Remedies)
+		t.Errorf("a private cache was not measured: best %+v, remedies %+v; want none", got.Best, got.Cells[0].Remedies)
 	}
 	f.add(ofMattn, shared.With(driver.Settings{"cache": "private"}), 800)
 	got := f.explain(t)
@@ -361,12 +361,12 @@ func TestWaits(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	if w := got[1]; w.Count != 0 || w.Share != 0 || w.PerOpNS != 0 {
-		t.Errorf("%+v of nothing", w)
+		t.Errorf("waits for the mutex: %+v, want zeros", w)
 	}
 	g := newLockedRun()
 	g.add(ofMattn, settings("wal", "immediate", "5000", "1"), 1000)
 	if got := g.explain(t).Cells[0].Waits; got != nil {
-		t.Errorf("%+v of a worker that does not tell", got)
+		t.Errorf("waits %+v although the worker reports none", got)
 	}
 }
 
@@ -402,10 +402,10 @@ func TestReplayFigures(t *testing.T) {
 		t.Error(diff)
 	}
 	if c.Rate.Median > 1000 {
-		t.Errorf("%v operations per second: what failed when it was recorded has not succeeded", c.Rate.Median)
+		t.Errorf("%v operations per second: lock errors that were also recorded counted as successes", c.Rate.Median)
 	}
 	if other := m.Cells[1]; other.Trouble() || !other.Clean() || m.Best == nil || m.Best.BusyTimeout != "5000" || len(c.Remedies) != 1 {
-		t.Errorf("no lock made anything fail with %+v, but the best is %+v", other.Choice, m.Best)
+		t.Errorf("nothing failed because of a lock with %+v, but the best choice is %+v", other.Choice, m.Best)
 	}
 }
 

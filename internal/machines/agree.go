@@ -18,9 +18,9 @@ type firstOn struct {
 	ranked  []string // all drivers that the machine ranks
 }
 
-// whoIsFirst says which driver is the fastest on each machine, in the summary of all tables of its report or in
-// the only table. It returns "" if fewer than two machines rank drivers. Runs that compare only two drivers or
-// settings do not rank drivers.
+// whoIsFirst says which driver is the fastest on each machine: in the summary over all tables of the
+// machine's report or, if the report has only one table, in that table. It returns "" if fewer than two
+// machines rank drivers. Runs that compare only two drivers or settings do not rank drivers.
 func whoIsFirst(all []OnMachine, m *stats.Machines) string {
 	var list []firstOn
 	for _, m := range all {

@@ -53,8 +53,9 @@ func FilesOf(dir, workload, phase string, drivers []string) *Files {
 	return &Files{dir, drivers}
 }
 
-// Foreign returns the name of a file that Write would overwrite, but that the command `sqlite3perf profile`
-// did not write, or that was changed after the command wrote it. It returns "" if there is no such file.
+// Foreign returns the name of a file that Write would overwrite although its content is not from the
+// command `sqlite3perf profile`: another program created the file, or changed it later. It returns "" if
+// there is no such file.
 func (f *Files) Foreign() string {
 	var names []string
 	for i := range f.drivers {

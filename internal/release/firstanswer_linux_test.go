@@ -18,13 +18,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 )
 
-// spent matches the line with which run says where its time went.
+// spent matches the line in which the command "run" says where its time went.
 var spent = regexp.MustCompile(`This took (\S+): (\S+) of downloads before anything could be built, (\S+) of builds, (\S+) of measuring\.`)
 
 // BenchmarkFirstAnswer measures how long a user waits after installing sqlite3perf, until the first
-// answer and until all drivers are measured. The user has none of the modules from which workers
-// are built, so everything is downloaded and compiled. TEST_TOOL can name the executable of another
-// version, and TEST_FLAGS has flags of run.
+// answer and until all drivers are measured. The user has none of the modules from which workers are
+// built, so everything is downloaded and compiled. TEST_TOOL can name the executable of another version,
+// and TEST_FLAGS can have flags for the command "run".
 func BenchmarkFirstAnswer(b *testing.B) {
 	tool := os.Getenv("TEST_TOOL")
 	if tool == "" {
@@ -95,7 +95,7 @@ func shown(line string) string {
 	return line[strings.LastIndex(line, "\r")+1:]
 }
 
-// erased is the escape sequence that run writes to remove the progress bar.
+// erased is the escape sequence with which the command "run" removes the progress bar.
 const erased = "\x1b[2K"
 
 // start starts a command on a new terminal, and returns the other end of this terminal.

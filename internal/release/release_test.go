@@ -150,7 +150,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("README.md: %s", got)
 	}
 	if head, status := gitDo(t, "rev-parse", "HEAD"), gitDo(t, "status", "--porcelain", "--branch"); head != before || status != "## main" {
-		t.Errorf("afterwards main is %s, and its files: %s", head, status)
+		t.Errorf("after the release, main is at %s, and git status prints %s", head, status)
 	}
 	if got := gitDo(t, "worktree", "list"); strings.Contains(got, "\n") {
 		t.Errorf("worktrees remain: %s", got)

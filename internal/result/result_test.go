@@ -37,7 +37,7 @@ func TestLeftOut(t *testing.T) {
 		t.Error(d)
 	}
 	if err := json.Unmarshal([]byte(`[1]`), &got); err == nil {
-		t.Error("a number is read")
+		t.Error("no error for a number in place of a LeftOut")
 	}
 }
 

@@ -57,7 +57,7 @@ func TestFresh(t *testing.T) {
 		switch {
 		case there && data == want[f.Name]:
 		case *update:
-			t.Errorf("%s: a txtar archive cannot hold it: it has a line such as -- x --, or no newline at its end", f.Name)
+			t.Errorf("%s: a txtar archive cannot store this file, because it has a line such as -- x --, or no newline at its end", f.Name)
 		case there:
 			t.Errorf("%s has changed since sources.txtar was generated: make sources", f.Name)
 		default:
@@ -104,6 +104,6 @@ func TestFiles(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if files, err := sources.Files(root, filepath.Join(root, "drivers")); err == nil {
-		t.Errorf("a directory that is not there: %d files", len(files))
+		t.Errorf("no error for a directory that does not exist, but %d files", len(files))
 	}
 }

@@ -93,7 +93,7 @@ func TestGroupsDocumented(t *testing.T) {
 	}
 	for _, g := range Groups {
 		if g != Unknown && !strings.Contains(string(text), "\n| "+string(g)+" | ") {
-			t.Errorf("docs/profiling.md does not say what %q is", g)
+			t.Errorf("docs/profiling.md does not describe %q", g)
 		}
 		if g != Unknown && g.About() == Unknown.About() {
 			t.Errorf("%q is not described", g)

@@ -63,7 +63,7 @@ func TestReadPerf(t *testing.T) {
 	}
 	for _, bad := range []string{"nonsense\n", "1 2\n", "1 x.y:\n"} {
 		if _, err := ReadPerf(strings.NewReader(bad), nil); err == nil {
-			t.Errorf("%q is read", bad)
+			t.Errorf("no error for %q", bad)
 		}
 	}
 }

@@ -168,8 +168,8 @@ func (s *Summary) of(g Group) Part {
 // PerTrialNS returns the average CPU time of a trial's phase, in nanoseconds.
 func (s *Summary) PerTrialNS() float64 { return float64(s.CPUNS) / float64(max(s.Trials, 1)) }
 
-// Layers returns stacks whose outermost frame is the name of their group. The next frames are the
-// innermost functions that belong to the group, the outermost first. Functions of SQLite have the
+// Layers returns stacks whose first frame, the outermost one, is the name of their group. Then come those
+// functions of the stack that belong to the group, up to the innermost one. Functions of SQLite have the
 // names that they have in C, so the stacks of two drivers can be compared.
 func Layers(list []Stack, g Grouper) []Stack {
 	var out []Stack

@@ -50,10 +50,10 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if err := s.SetAnswer(ctx, 9, answer()); err == nil {
-		t.Error("a run that is not there has an answer")
+		t.Error("no error for the answer of a run that does not exist")
 	}
 	if err := s.SetAnswer(ctx, id, answer(id)); err == nil || !strings.Contains(err.Error(), "names a run that is not an earlier one") {
-		t.Errorf("an answer that could not be read is written: %v", err)
+		t.Errorf("an answer that names its own run: got error %v", err)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestOrphanAnswer(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if id := begun(t, path, 1, nil); id != 2 {
-		t.Errorf("the number %d is given again", id)
+		t.Errorf("the new run has the number %d, want 2", id)
 	}
 }
 

@@ -102,12 +102,12 @@ func look(t *testing.T, path string) (runs map[int64]*result.Run, errs []error) 
 		for _, tr := range r.Trials {
 			for i, m := range tr.Samples {
 				if i >= 2 || m.WallNS != told(id, tr.Order, slices.Index([]string{"insert", "query"}, m.Phase)) {
-					t.Errorf("trial %d of run %d is given the sample %+v", tr.Order, id, m)
+					t.Errorf("trial %d of run %d has the wrong sample %+v", tr.Order, id, m)
 				}
 			}
 			for _, w := range tr.Warnings {
 				if want := fmt.Sprintf("run %d trial %d", id, tr.Order); w.Message != want {
-					t.Errorf("trial %d of run %d is given the warning %q", tr.Order, id, w.Message)
+					t.Errorf("trial %d of run %d has the wrong warning %q", tr.Order, id, w.Message)
 				}
 			}
 		}
@@ -280,10 +280,10 @@ func TestHurtAtRandom(t *testing.T) {
 			case errors.Is(err, store.ErrDamaged):
 				outcomes["damaged"]++
 			default:
-				t.Errorf("an error that says neither: %v", err)
+				t.Errorf("the error is neither ErrNoRun nor ErrDamaged: %v", err)
 			}
 			if strings.Contains(err.Error(), "\n") {
-				t.Errorf("of several lines: %v", err)
+				t.Errorf("the error has several lines: %v", err)
 			}
 		}
 		if len(errs) == 1 { // the only error is that there is no run 4

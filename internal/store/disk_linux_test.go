@@ -33,7 +33,7 @@ func TestDisk(t *testing.T) {
 			}
 			cmd.SysProcAttr = attr
 			if err := cmd.Start(); errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
-				t.Skipf("this system does not let the test make a mount namespace: %v", err)
+				t.Skipf("this system does not allow the test to create a mount namespace: %v", err)
 			} else if err != nil {
 				t.Fatal(err)
 			}
@@ -100,11 +100,11 @@ func smallDisk() error {
 		return e
 	}
 	if _, err := os.Stat(filepath.Join(dir, "more")); !os.IsNotExist(err) {
-		return fmt.Errorf("a directory is left of the store that could not be made: %v", err)
+		return fmt.Errorf("no store could be created, but its directory remains: %v", err)
 	}
 	_, err = store.Open(context.Background(), path)
 	if e := want(err, path, "no space left"); e != nil {
-		return fmt.Errorf("opening a store on a full disk to write: %w", e)
+		return fmt.Errorf("opening a store for writing on a full disk: %w", e)
 	}
 
 	// When there is space again, the same store can be used.
@@ -112,10 +112,10 @@ func smallDisk() error {
 		return err
 	}
 	if err := s.AddTrial(ctx, r.ID, trial(kept+1)); err != nil {
-		return fmt.Errorf("once there is space: %w", err)
+		return fmt.Errorf("when there is space again: %w", err)
 	}
 	if got, err = s.Load(ctx, r.ID); err != nil || len(got.Trials) != kept+1 {
-		return fmt.Errorf("once there is space: %d trials, %v; want %d", len(got.Trials), err, kept+1)
+		return fmt.Errorf("when there is space again: %d trials, %v; want %d", len(got.Trials), err, kept+1)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func readOnlyDisk() error {
 		return err
 	}
 	if _, err = store.Open(context.Background(), path); err == nil {
-		return errors.New("a read-only store was opened to write")
+		return errors.New("a read-only store was opened for writing")
 	}
 	if e := want(err, path, "is read-only"); e != nil {
 		return e
@@ -205,7 +205,7 @@ func TestTakenAway(t *testing.T) {
 				wantError(t, s.AddTrial(ctx, r.ID, trial(1)), path, "was deleted, moved or replaced")
 			}
 			if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-				t.Error("something was written in its place")
+				t.Error("a new file was written in place of the store")
 			}
 		})
 	}
@@ -213,7 +213,7 @@ func TestTakenAway(t *testing.T) {
 
 func TestUnwritableDirectory(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("root may write everywhere: TestDisk/read-only stands in for it")
+		t.Skip("root may write everywhere, so TestDisk/read-only checks this instead")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "results.db")

@@ -15,7 +15,7 @@ const (
 	ListTrials = listTrials
 )
 
-// Ranges and DataDir are exported for tests with input that the exported functions cannot
+// Ranges and DataDir let tests call unexported functions with input that the exported functions cannot
 // produce.
 var (
 	Ranges  = ranges

@@ -99,7 +99,7 @@ func (f *filler) fill(v reflect.Value, name string) {
 			f.fill(v.Field(i), name+"."+v.Type().Field(i).Name)
 		}
 	default:
-		f.t.Fatalf("%s: a value of type %s cannot be filled in: teach the test", name, v.Type())
+		f.t.Fatalf("%s: the method fill cannot set a value of type %s: add this type to it", name, v.Type())
 	}
 }
 

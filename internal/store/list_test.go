@@ -44,7 +44,7 @@ func TestList(t *testing.T) {
 	ctx := context.Background()
 	s := mustOpen(t, newPath(t))
 	if list, err := s.List(ctx); err != nil || list == nil || len(list) != 0 {
-		t.Errorf("of none: %v, %v", list, err)
+		t.Errorf("list of an empty store: %v, %v", list, err)
 	}
 	full := smallRun()
 	full.Cases = append(full.Cases,
@@ -106,7 +106,7 @@ func TestListReadsIndexes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.Contains(step, "USING INDEX "+index) {
-				t.Errorf("%s\nof %s", step, query)
+				t.Errorf("a step that does not use the expected index: %s\nin the query: %s", step, query)
 			}
 		}
 		if rows.Err() != nil || steps == 0 {

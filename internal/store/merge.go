@@ -243,10 +243,10 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	return true, nil
 }
 
-// overlap compares two runs with the same key, up to the end of the shorter list of trials. The
-// result "common" is true if they have the same cases, profiles and trials. The result "whole" is
-// true if "ours" also has everything else that "theirs" has: its end, its answer and its marks on
-// trials.
+// overlap compares two runs with the same key, up to the end of the shorter list of trials. The result
+// "common" is true if they have the same cases, profiles and trials. The result "whole" is true if "ours"
+// also has everything else that "theirs" has: its end, its answer, and the mark of each trial that was
+// repeated.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {
 		x, e1 := encode(a)

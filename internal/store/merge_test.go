@@ -35,7 +35,7 @@ func merge(t *testing.T, from, to string) []store.Merged {
 	told := 0
 	list, err := s.Merge(t.Context(), f, func(done, of int) {
 		if done != told || done >= of {
-			t.Errorf("told of %d runs of %d, after %d", done, of, told)
+			t.Errorf("Merge reported %d finished runs of %d, after %d reports", done, of, told)
 		}
 		told++
 	})
@@ -43,7 +43,7 @@ func merge(t *testing.T, from, to string) []store.Merged {
 		t.Fatal(err)
 	}
 	if told != len(list) {
-		t.Errorf("told of %d runs, merged %d", told, len(list))
+		t.Errorf("Merge reported %d runs, but merged %d", told, len(list))
 	}
 	checkIntact(t, to)
 	return list
@@ -92,7 +92,7 @@ func TestMerge(t *testing.T) {
 	}
 	for id := int64(1); id <= 3; id++ {
 		if d := cmp.Diff(loaded(t, a, id), loaded(t, to, id)); d != "" {
-			t.Errorf("run %d: -there +here:\n%s", id, d)
+			t.Errorf("run %d: -other store +this store:\n%s", id, d)
 		}
 	}
 	if d := cmp.Diff(before, snapshot(t, filepath.Dir(a))); d != "" {
@@ -138,7 +138,7 @@ func TestMergeEveryField(t *testing.T) {
 	merge(t, a, to)
 	want, got := loaded(t, a, 1), loaded(t, to, 1)
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-there +here:\n%s", d)
+		t.Errorf("-other store +this store:\n%s", d)
 	}
 	if got := became(merge(t, a, to)); !slices.Equal(got, []string{"1 there 1"}) {
 		t.Errorf("again: %q", got)
@@ -167,7 +167,7 @@ func TestMergeDamaged(t *testing.T) {
 				t.Errorf("it was left out because %q, want %q", list[1].Reason, want)
 			}
 			if d := cmp.Diff(loaded(t, a, 3), loaded(t, to, 2)); d != "" {
-				t.Errorf("-there +here:\n%s", d)
+				t.Errorf("-other store +this store:\n%s", d)
 			}
 		})
 	}
@@ -215,7 +215,7 @@ func TestForeignSchema(t *testing.T) {
 				return
 			}
 			wantError(t, err, "theirs.db", c.want)
-			// Opening the store with --store gives the same error.
+			// The flag --store uses these two functions. They must return the same error.
 			for _, open := range []func(context.Context, string) (*store.Store, error){store.OpenReadOnly, store.Open} {
 				s, err := open(t.Context(), a)
 				if err == nil { // only reading a record shows the damage
@@ -287,7 +287,7 @@ func TestMergeContinued(t *testing.T) {
 		t.Errorf("later: %q, %+v", got, list)
 	}
 	if d := cmp.Diff(loaded(t, a, 1), loaded(t, to, 1)); d != "" {
-		t.Errorf("-there +here:\n%s", d)
+		t.Errorf("-other store +this store:\n%s", d)
 	}
 	// The run is resumed in its own store, so a trial that failed no longer counts.
 	whole := loaded(t, a, 1)
@@ -300,10 +300,10 @@ func TestMergeContinued(t *testing.T) {
 		t.Errorf("resumed: %q", got)
 	}
 	if d := cmp.Diff(loaded(t, a, 1), loaded(t, to, 1)); d != "" {
-		t.Errorf("resumed: -there +here:\n%s", d)
+		t.Errorf("resumed: -other store +this store:\n%s", d)
 	}
 	if err := s.Resume(ctx, whole, nil); err == nil || !strings.Contains(err.Error(), "is being measured: it has 5 trials now, and had 4") {
-		t.Errorf("resumed while others measure it: %v", err)
+		t.Errorf("Resume while another process measures the run: %v", err)
 	}
 	for from, want := range map[string]string{a: "1 there 1", early: "1 there 1"} {
 		if got := became(merge(t, from, to)); !slices.Equal(got, []string{want}) {
@@ -313,10 +313,10 @@ func TestMergeContinued(t *testing.T) {
 	before := loaded(t, early, 1)
 	list = merge(t, a, early)
 	if got := became(list); !slices.Equal(got, []string{"1 left-out 0"}) || !strings.Contains(list[0].Reason, "measured into this store and has 2 trials, there 5") {
-		t.Errorf("into its own store: %+v", list)
+		t.Errorf("merged into a copy of its own store: %+v", list)
 	}
 	if d := cmp.Diff(before, loaded(t, early, 1)); d != "" {
-		t.Errorf("what was measured here has changed:\n%s", d)
+		t.Errorf("the merge changed a run that was measured into this store:\n%s", d)
 	}
 }
 
@@ -363,7 +363,7 @@ func TestSoakMergeKilled(t *testing.T) {
 		if _, err := out.Read(b); err != nil {
 			t.Fatal(err)
 		}
-		// The merge is killed when some runs have been added, or at once.
+		// Kill the merge at once, or when some runs have been added.
 		for len(committed(t, to)) < 60*k {
 			time.Sleep(time.Millisecond)
 		}

@@ -98,7 +98,7 @@ func TestHostileProfiles(t *testing.T) {
 	r := profiledRun()
 	r.Profiles.Cases[0].CPU[0].Value = -1
 	if err := s.Begin(ctx, r); err == nil || !strings.Contains(err.Error(), "profile of case 1: a number is below 0") {
-		t.Errorf("written: %v", err)
+		t.Errorf("a profile with a negative value: got error %v", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestOrphanProfiles(t *testing.T) {
 	}
 	next := smallRun()
 	if err := s.Begin(ctx, next); err != nil || next.ID != 3 {
-		t.Errorf("the number %d is given again: %v", next.ID, err)
+		t.Errorf("the new run has the number %d, want 3: %v", next.ID, err)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestExtentChanges(t *testing.T) {
 			t.Errorf("%s: the extent changes although the run does not: %+v, %+v, %v", what, e, again, err)
 		}
 		if before, ok := seen[e]; ok {
-			t.Errorf("%s: the extent is the same as of %s", what, before)
+			t.Errorf("%s: the extent is the same as for %s", what, before)
 		}
 		seen[e] = what
 	}

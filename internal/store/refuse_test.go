@@ -99,7 +99,7 @@ func TestRefused(t *testing.T) {
 				}
 			}
 			if d := cmp.Diff(before, snapshot(t, dir)); d != "" {
-				t.Errorf("what was refused has changed: -before +after:\n%s", d)
+				t.Errorf("the refused file or its directory has changed: -before +after:\n%s", d)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Begin(ctx, smallRun()); err != nil {
-		t.Errorf("after the lock was given up: %v", err)
+		t.Errorf("after the lock was released: %v", err)
 	}
 }
 

@@ -127,7 +127,7 @@ func TestOpenReadOnly(t *testing.T) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		t.Errorf("reading made the file: %v", err)
+		t.Errorf("OpenReadOnly created the file: %v", err)
 	}
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestMigration(t *testing.T) {
 
 	if s, err := store.OpenWith(path, false, broken, busy); err == nil {
 		s.Close()
-		t.Fatal("a migration that fails was not reported")
+		t.Fatal("no error although a migration fails")
 	}
 	version := func() (v int) {
 		if err := plain(t, path).QueryRow(`PRAGMA user_version`).Scan(&v); err != nil {
@@ -249,7 +249,7 @@ func wantError(t *testing.T, err error, parts ...string) {
 		return
 	}
 	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("error is of several lines: %v", err)
+		t.Errorf("the error has several lines: %v", err)
 	}
 	for _, p := range parts {
 		if !strings.Contains(err.Error(), p) {

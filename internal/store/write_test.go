@@ -173,10 +173,10 @@ func TestResumeTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Resume(ctx, second, nil); err == nil || !strings.Contains(err.Error(), "somebody else has just resumed it") {
-		t.Errorf("the second: %v", err)
+		t.Errorf("the second Resume: %v", err)
 	}
 	if err := s.Resume(ctx, again(), nil); err != nil {
-		t.Errorf("later: %v", err)
+		t.Errorf("Resume after the run was loaded again: %v", err)
 	}
 }
 

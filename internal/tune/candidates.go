@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// loss returns the worst loss that the settings with these changes can cause in any phase. Losses are
-// numbered as in [Search.Loss].
+// loss returns the worst loss of data that the settings with these changes can cause in any phase. Losses
+// are numbered as in [Search.Loss].
 func (s *Search) loss(changes driver.Settings) (worst int) {
 	for _, f := range s.forces {
 		worst = max(worst, s.Loss(f.With(changes)))
@@ -16,8 +16,8 @@ func (s *Search) loss(changes driver.Settings) (worst int) {
 	return worst
 }
 
-// allowed reports whether changes risk no greater loss than s.Most. If the present settings risk a greater
-// loss than s.Most, the changes may risk that loss too.
+// allowed reports whether changes risk no greater loss of data than s.Most. If the present settings risk
+// a greater loss than s.Most, the changes may risk that loss too.
 func (s *Search) allowed(changes driver.Settings) bool {
 	return !slices.ContainsFunc(s.forces, func(f driver.Settings) bool {
 		return s.Loss(f.With(changes)) > max(s.Most, s.Loss(f))

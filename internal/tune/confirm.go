@@ -189,7 +189,7 @@ func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) 
 		x.Ratio, x.Gain = ratio(i, 0), ratio(i, x.Before)
 		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-f.Margin
 		luck[i] = luck[x.Before]
-		if x.Worth { // the same trials decided that the step is worth setting, which is likelier if the step was lucky in them; so its gain looks too large and is corrected
+		if x.Worth { // the same trials decided that the step is worth setting; lucky trials make this likelier, so the gain is probably too large and is corrected
 			gain := stats.LessByChance(x.Gain, 1-f.Margin)
 			luck[i] *= x.Gain.Median / gain
 			x.Gain.Median = gain

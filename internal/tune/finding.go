@@ -51,8 +51,8 @@ type Step struct {
 	Memory  float64            `json:"peak_rss_bytes,omitempty"`
 	Phases  []stats.PhaseRatio `json:"phases,omitempty"` // times of each phase divided by the times in the first step
 
-	Loss       int  `json:"-"` // the worst loss that the step can cause, numbered as in Search.Loss
-	Level      int  `json:"-"` // this step leads to the best candidate that risks no greater loss than Level
+	Loss       int  `json:"-"` // the worst loss of data that the step can cause, numbered as in Search.Loss
+	Level      int  `json:"-"` // this step leads to the best of the candidates that risk no greater loss of data than Level
 	MoreFailed bool `json:"-"` // operations failed significantly more often than in the first step
 	Safer      bool `json:"-"` // the step can lose less than today's settings
 }
@@ -60,7 +60,7 @@ type Step struct {
 // Finding is the result of a search. Its JSON form is part of the answer that a run stores.
 type Finding struct {
 	Base    driver.Settings `json:"base"` // settings in force in the first timed phase if the search changes nothing
-	Loss    int             `json:"loss"` // the worst loss that today's settings can cause, numbered as in Search.Loss
+	Loss    int             `json:"loss"` // the worst loss of data that today's settings can cause, numbered as in Search.Loss
 	Most    int             `json:"-"`
 	Margin  float64         `json:"margin"`
 	Phase   string          `json:"phase,omitempty"` // name of the only phase whose time counts; "" if all phases count
@@ -86,10 +86,10 @@ func (f *Finding) Trials() (n int) {
 	return n
 }
 
-// Choice returns the index of the step to recommend. The parameter "level" is the greatest loss
-// that may be risked. Choice goes through the steps in order. It takes a step that is worth
-// setting, risks no greater loss, is not Safer, and was compared with the step taken last (at first
-// step 0, which changes nothing). The result is the step taken last.
+// Choice returns the index of the step to recommend. The parameter "level" is the greatest loss of data
+// that may be risked. Choice goes through the steps in order. It takes a step that is worth setting,
+// risks no greater loss, is not Safer, and was compared with the step taken last (at first step 0, which
+// changes nothing). The result is the step taken last.
 func (f *Finding) Choice(level int) int {
 	best := 0
 	for i, s := range f.Steps {

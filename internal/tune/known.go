@@ -34,8 +34,8 @@ func (s *Search) note(f *field, x, value string, i, without int) {
 
 func (s *Search) levels() []int { return slices.Sorted(maps.Keys(s.best)) }
 
-// update sets s.best, the best candidate for each loss that may be risked. It reports whether any of these
-// candidates has changed.
+// update sets s.best: for each loss of data that may be risked, the best candidate (choice of settings).
+// It reports whether any of these candidates has changed.
 func (s *Search) update(f *field) bool {
 	for _, c := range f.list {
 		if _, known := s.best[s.loss(c)]; !known && s.allowed(c) {

@@ -37,7 +37,7 @@ type landscape struct {
 	names    []string                            // settings to search; nil for all
 	cannot   func(name, value string) string     // returns why a value cannot be tried; nil if all values can
 	stop     int                                 // number of the race that is interrupted, from 1; 0 for none, -1 for the second confirmation
-	most     int                                 // the worst loss that may be risked, as in Search
+	most     int                                 // the worst loss of data that may be risked, as in Search
 	time     time.Duration                       // time limit of the search; 0 for 3 minutes
 	needs    func(tune.Need)
 	races    []string
@@ -148,8 +148,8 @@ func (l *landscape) search() (*tune.Finding, error) {
 	return s.Run(context.Background())
 }
 
-// choice returns the settings that a finding recommends if the parameter "level" is the worst loss
-// that may be risked.
+// choice returns the settings that a finding recommends if the parameter "level" is the worst loss of
+// data that may be risked.
 func (l *landscape) choice(f *tune.Finding, level int) driver.Settings {
 	return l.today.With(f.Steps[f.Choice(level)].Changes)
 }
@@ -194,8 +194,8 @@ func hills(s driver.Settings) float64 {
 	return t
 }
 
-// best returns the least time of all combinations that risk no greater loss than the parameter
-// "level".
+// best returns the least time of all combinations of settings that risk no greater loss of data than the
+// parameter "level".
 func (l *landscape) best(level int) float64 {
 	values := map[string][]string{"journal_mode": {"delete", "truncate", "wal"}, "synchronous": {"full", "normal"}, "cache_size": {"-2000", "-16384", "-65536"},
 		"mmap_size": {"0", "268435456"}, "page_size": {"4096", "8192", "16384"}, "temp_store": {"default", "memory"}, "wal_autocheckpoint": {"250", "1000", "4000"}}

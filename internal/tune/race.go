@@ -151,8 +151,8 @@ func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	return list
 }
 
-// halve leaves out the slower half of the candidates, separately for each loss that they risk. Candidates in
-// the parameter "stay" are kept, and are not counted.
+// halve leaves out the slower half of the candidates (choices of settings). It compares only candidates
+// that risk the same loss of data. Candidates in the parameter "stay" are kept, and are not counted.
 func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
 	byLoss := map[int][]int{}
 	f.a = a

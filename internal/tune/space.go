@@ -31,7 +31,7 @@ var Names = []string{"journal_mode", "synchronous", "cache_size", "page_size", "
 type Situation struct {
 	InForce       driver.Settings // settings in force, read back where possible
 	DatabaseBytes float64         // size of the largest database
-	Most          int             // the worst loss that may be risked, numbered as in [Search.Loss]
+	Most          int             // the worst loss of data that may be risked, numbered as in [Search.Loss]
 	OnlyReads     bool            // no timed phase writes
 
 	// Cannot returns why a value cannot be tried here. It returns "" if the value can be tried.

@@ -68,7 +68,7 @@ func TestStored(t *testing.T) {
 		own := l.analyses[x.Run()-1]
 		own.Run.Answer = answer
 		if before := x.Confirmed != nil && x.Confirmed != own; before != (l.stop == -1) {
-			t.Errorf("%s: the answer rests on an earlier run: %t", name, before)
+			t.Errorf("%s: the answer is based on an earlier run: %t", name, before)
 		}
 		again, err := tune.Stored(own, func(id int64) (*stats.Analysis, error) { return l.analyses[id-1], nil })
 		if err != nil {

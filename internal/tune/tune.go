@@ -29,11 +29,12 @@ type Search struct {
 	Margin float64       // least gain that makes a setting worth setting, as a fraction of the time, such as 0.02
 	Phase  string        // name of the only phase whose time counts; "" if all phases count
 
-	// Loss returns the worst loss that settings risk, as a number; 0 is no loss.
+	// Loss returns, as a number, the worst loss of data that settings risk. 0 means that nothing can be
+	// lost.
 	Loss func(driver.Settings) int
 
-	// Most is the worst loss that the search may risk. Losses that today's settings risk are always
-	// allowed.
+	// Most is the worst loss of data that the search may risk. Losses that today's settings risk are
+	// always allowed.
 	Most int
 
 	// Space returns the settings to try, and the settings that are left out. It is called after
@@ -60,7 +61,7 @@ type Search struct {
 	space    []Setting
 	tried    map[string]bool         // values that some candidate has had so far, as name=value
 	alone    map[string]*Tried       // the first result of each value, by name=value
-	best     map[int]driver.Settings // for each loss that may be risked, the best of the candidates that risk no greater loss
+	best     map[int]driver.Settings // for each loss of data that may be risked, the best of the candidates that risk no greater loss
 }
 
 // Plan describes a race (a comparison of candidates) that is to be measured.

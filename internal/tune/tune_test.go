@@ -20,8 +20,8 @@ import (
 // searches is the number of searches in each simulation.
 var searches = flag.Int("searches", 20, "searches of each simulation")
 
-// off has a number for each of several searches: the time with the chosen settings, divided by the best
-// possible time.
+// off has one number for each of several searches: the time with the settings that the search chose,
+// divided by the best possible time.
 type off []float64
 
 func (o off) String() string {
@@ -35,10 +35,9 @@ func (o off) String() string {
 	return fmt.Sprintf("%d of %d within 10 %%, %.3f on average, %.2f in the worst", within, len(o), sum/float64(len(o)), slices.Max(o))
 }
 
-// found runs searches on hills. The parameter "noise" is the standard deviation of a trial's time,
-// as a fraction of the time. The result "levels" says, for each loss that may be risked, how far
-// the choices are from the best ones. The result "wrong" is how many steps are wrongly called worth
-// setting.
+// found runs searches on hills. The parameter "noise" is the standard deviation of a trial's time, as a
+// fraction of the time. The result "levels" says, for each loss of data that may be risked, how far the
+// choices are from the best ones. The result "wrong" is how many steps are wrongly called worth setting.
 func found(t *testing.T, noise float64) (levels map[int]off, wrong int) {
 	t.Helper()
 	levels = map[int]off{}
@@ -78,12 +77,12 @@ func found(t *testing.T, noise float64) (levels map[int]off, wrong int) {
 			}
 		}
 	}
-	t.Logf("trials vary by %g: if no more is lost than today: %v; if commits may be: %v; wrong steps: %d", noise, levels[conditions.LastCommitLost], levels[conditions.CommitsLost], wrong)
+	t.Logf("trials vary by %g: at the risk of today: %v; if commits may be lost: %v; wrong steps: %d", noise, levels[conditions.LastCommitLost], levels[conditions.CommitsLost], wrong)
 	return levels, wrong
 }
 
-// TestFindsTheBest checks, for each loss that may be risked, that the choice is within 10 % of the
-// best combination and loses no more than allowed. Hardly any step may be wrongly called worth
+// TestFindsTheBest checks, for each loss of data that may be risked, that the choice is within 10 % of
+// the best combination and loses no more than allowed. Hardly any step may be wrongly called worth
 // setting.
 func TestFindsTheBest(t *testing.T) {
 	levels, wrong := found(t, 0.03)
@@ -95,7 +94,7 @@ func TestFindsTheBest(t *testing.T) {
 		}
 	}
 	if wrong > *searches/20 {
-		t.Errorf("%d steps are said to be worth it, and are not", wrong)
+		t.Errorf("%d steps are wrongly called worth setting", wrong)
 	}
 }
 
@@ -109,7 +108,7 @@ func TestNoise(t *testing.T) {
 		}
 	}
 	if wrong > *searches/20 {
-		t.Errorf("%d steps are said to be worth it, and are not", wrong)
+		t.Errorf("%d steps are wrongly called worth setting", wrong)
 	}
 }
 
@@ -127,9 +126,9 @@ func TestFlat(t *testing.T) {
 			t.Logf("seed %d: %v", seed, f.Steps[f.Choice(conditions.DatabaseLost)].Changes)
 		}
 	}
-	t.Logf("%d of %d searches set something", wrong, *searches)
+	t.Logf("%d of %d searches recommend a setting", wrong, *searches)
 	if wrong > max(1, *searches/20) {
-		t.Errorf("%d of %d searches set what is worth nothing", wrong, *searches)
+		t.Errorf("%d of %d searches recommend a setting that gains nothing", wrong, *searches)
 	}
 }
 
@@ -153,11 +152,11 @@ func TestSteps(t *testing.T) {
 		t.Errorf("the interval of a step worth 0.7 is %+v", g)
 	}
 	if f.Grid != 4 { // synchronous=full with delete, truncate or wal, and synchronous=normal with wal
-		t.Errorf("a grid of %d", f.Grid)
+		t.Errorf("the grid has %d combinations, want 4", f.Grid)
 	}
 }
 
-// TestSame checks that with --durability same, settings that lose more are not even measured.
+// TestSame checks that with --durability same, settings that can lose more data are not even measured.
 func TestSame(t *testing.T) {
 	l := newLandscape(2)
 	l.worth, l.most = hills, 0
@@ -173,8 +172,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestSafer checks that settings that lose less than today's are offered, with the time that they
-// cost.
+// TestSafer checks that settings that can lose less data than today's are offered, with the time that
+// they cost.
 func TestSafer(t *testing.T) {
 	l := newLandscape(3)
 	l.worth, l.names = hills, []string{"synchronous", "cache_size"}
@@ -212,7 +211,7 @@ func TestHalves(t *testing.T) {
 		}
 	}
 	if halved == 0 {
-		t.Error("each candidate of each race was measured to the end")
+		t.Error("no race left out any candidate before its end")
 	}
 }
 
@@ -306,7 +305,7 @@ func TestTooShort(t *testing.T) {
 		t.Fatalf("%d values tried, early: %v, enough: %v", len(f.Tried), f.Early, f.Enough)
 	}
 	if g := within(f.Enough * 11 / 10); len(g.Tried) == 0 || g.Enough != 0 {
-		t.Errorf("%v are said to be enough: %d values tried, enough: %v", f.Enough, len(g.Tried), g.Enough)
+		t.Errorf("in the time %v, which Enough gave: %d values tried, Enough is %v", f.Enough, len(g.Tried), g.Enough)
 	}
 }
 
@@ -318,7 +317,7 @@ func TestNeeds(t *testing.T) {
 		l.overhead, l.worth, l.time = 5*time.Second, hills, d
 		l.needs = func(n tune.Need) {
 			if len(l.races) != 1 {
-				t.Errorf("%d races before it says what it needs", len(l.races))
+				t.Errorf("Needs is called after %d races, want 1", len(l.races))
 			}
 			need = n
 		}
@@ -336,11 +335,11 @@ func TestNeeds(t *testing.T) {
 		t.Fatalf("%+v", need)
 	}
 	if !short(f) {
-		t.Errorf("all %d values were tried within 3 minutes, and %v are said to be needed", need.Values, need.Time)
+		t.Errorf("all %d values were tried within 3 minutes, although the search said that it needs %v", need.Values, need.Time)
 	}
 	g, again := within(need.Time * 11 / 10)
 	if short(g) || len(g.Steps) < 2 || again.Time > need.Time*11/10 || g.Took > need.Time*13/10 {
-		t.Errorf("%v are said to be enough: %d steps in %v, %+v", need.Time, len(g.Steps), g.Took, g.Skipped)
+		t.Errorf("with slightly more than the time %v that the search needs: %d steps in %v, %+v", need.Time, len(g.Steps), g.Took, g.Skipped)
 	}
 }
 
@@ -398,7 +397,7 @@ func TestSpace(t *testing.T) {
 		tried = append(tried, s.Name)
 	}
 	if slices.Contains(tried, "synchronous") || slices.Contains(tried, "txlock") || !slices.Contains(tried, "wal_autocheckpoint") || len(skipped) != 2 {
-		t.Errorf("of what only reads: %v, %v", tried, skipped)
+		t.Errorf("with OnlyReads: %v, %v", tried, skipped)
 	}
 	at.OnlyReads = false
 	at.InForce = driver.Settings{"cache_size": "-2000000"}

@@ -48,7 +48,7 @@ var Formats = document.Question[Tuning]{Name: "search", Document: tuning, Title:
 		return append(tuning(t, o), document.Methodology("Settings searched"))
 	}}.Formats()
 
-// lossWords describe what can be lost. The index is a loss as in [Search.Loss].
+// lossWords describe which data can be lost. The index is a loss as in [Search.Loss].
 var lossWords = []string{"nothing", "the last commit", "the last commits", "the database (very rarely)", "the database"}
 
 func tuning(t Tuning, _ document.Options) document.Document {

@@ -123,7 +123,8 @@ func (d *Disk) Apply(n int, o *trace.Op) error {
 	return nil
 }
 
-// write changes the content of a file as programs see it.
+// write changes the content that programs see. It adds the change to those that wait to be written to the
+// disk.
 func (d *Disk) write(f *file, o *trace.Op) {
 	if len(o.Data) == 0 {
 		return // a write of 0 bytes does not even change the size
@@ -136,7 +137,8 @@ func (d *Disk) write(f *file, o *trace.Op) {
 	}
 }
 
-// rename changes a name as programs see it.
+// rename changes a name that programs see. It adds the change to those that wait to be written to the
+// disk.
 func (d *Disk) rename(c name) {
 	c.apply(d.live)
 	if d.model == Posix && c.from != "" && c.to != "" && filepath.Dir(c.from) != filepath.Dir(c.to) {

@@ -137,7 +137,7 @@ func (m *maker) wasThere(file int, at int64, u []byte) bool {
 // check returns an error if a state contradicts the trace.
 func (m *maker) check(model Model, i Image) error {
 	if got := namesIn(slices.Collect(maps.Keys(i))); model == Ordered && !slices.Contains(m.before, got) && got != "" {
-		return fmt.Errorf("never were the names %q", got)
+		return fmt.Errorf("the names %q never existed at the same time", got)
 	}
 	for name, data := range i {
 		if trace.FileKind(name) == "shm" {
@@ -146,11 +146,11 @@ func (m *maker) check(model Model, i Image) error {
 		for at := int64(0); at < int64(len(data)); at += m.unit {
 			u := padded(data[at:], m.unit)
 			if !slices.ContainsFunc(m.owners[name], func(file int) bool { return m.wasThere(file, at, u) }) {
-				return fmt.Errorf("%s never was so at %d", name, at)
+				return fmt.Errorf("%s never had this content at offset %d", name, at)
 			}
 		}
 		if owners := m.owners[name]; !m.faulty && len(owners) == 1 && m.synced[owners[0]] && !bytes.Equal(data, m.content[owners[0]]) {
-			return fmt.Errorf("%s was synced, but is another", name)
+			return fmt.Errorf("%s was synced, but has other content", name)
 		}
 	}
 	return nil
@@ -206,7 +206,7 @@ func property(t *testing.T, seed uint64, model Model, faulty bool) {
 		}
 	}
 	if !found && (!faulty || model == Kill) {
-		t.Errorf("seed %d, %s: no state has everything", seed, model)
+		t.Errorf("seed %d, %s: no state has all changes", seed, model)
 	}
 	for _, file := range slices.Sorted(maps.Values(m.names)) {
 		m.ops = append(m.ops, sync(file))
@@ -219,7 +219,7 @@ func property(t *testing.T, seed uint64, model Model, faulty bool) {
 	case namesIn(slices.Collect(maps.Keys(states[0]))) != namesIn(slices.Collect(maps.Keys(live))):
 		t.Errorf("seed %d, %s: after a sync of everything the names are %v", seed, model, slices.Sorted(maps.Keys(states[0])))
 	case !faulty && states[0].Sum() != live.Sum():
-		t.Errorf("seed %d, %s: after a sync of everything the files are not those that programs see", seed, model)
+		t.Errorf("seed %d, %s: after a sync of everything the files differ from the files that programs see", seed, model)
 	case model != Kill:
 		if err := m.check(model, states[0]); err != nil {
 			t.Errorf("seed %d, %s, faulty %v: after a sync of everything: %v", seed, model, faulty, err)

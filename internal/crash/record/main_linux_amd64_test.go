@@ -202,7 +202,7 @@ func words(ops []trace.Op) (list []string) {
 	return list
 }
 
-// same compares operations in words with the wanted lines.
+// same checks that operations, as the function "words" describes them, equal the wanted lines.
 func same(t *testing.T, ops []trace.Op, want []string) {
 	t.Helper()
 	got := words(ops)

@@ -1,5 +1,5 @@
-// Package record records what a program does to the files of one directory, in one order, and can
-// make calls fail. It works on Linux (amd64). It needs only the rights of the user who runs the
+// Package record records what a program does to the files of one directory, as one sequence of calls.
+// It can also make calls fail. It works on Linux (amd64). It needs only the rights of the user who runs the
 // program, and works for programs with and without C.
 //
 // A stage, which is another process of this executable, installs a seccomp filter that notifies the

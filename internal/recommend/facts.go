@@ -28,7 +28,7 @@ type Facts struct {
 	Leads      []Lead            `json:"leads,omitempty"` // cells in which a candidate is significantly faster than all others
 	Failures   []MoreFailed      `json:"failures,omitempty"`
 
-	lessMemory map[[2]string]bool // pairs of names, in the order of Candidates, whose peak memory differs significantly
+	lessMemory map[[2]string]bool // whether the peak memory of two drivers differs significantly; the keys are names in the order of Candidates
 }
 
 // MoreFailed says that more operations failed with the candidate More than with the candidate Than.
@@ -308,7 +308,7 @@ type speed struct {
 	points  map[string][]stats.Point
 	medians map[string]float64
 	against func(x, y string) (stats.Test, bool)
-	short   bool // no cell is both long enough and measured with enough candidates to judge speed by
+	short   bool // cells is empty, because no cell is long enough and has enough candidates to judge speed by
 }
 
 func speedOf(a *stats.Analysis) speed {

@@ -68,7 +68,7 @@ func TestRisks(t *testing.T) {
 			t.Errorf("%v: risks %q, want %q", tc.settings, told, tc.risks)
 		}
 		if has := strings.Contains(text, "can lose  "); has != (tc.column != nil) {
-			t.Errorf("%v: a column of losses: %v\n%s", tc.settings, has, text)
+			t.Errorf("%v: the column \"can lose\" is shown: %v\n%s", tc.settings, has, text)
 		}
 		for _, word := range tc.column {
 			if !strings.Contains(text, "  "+word+"  ") {

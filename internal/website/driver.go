@@ -312,7 +312,7 @@ func (h *history) phaseName(t *trends.Trend) string {
 	return t.Phase + " · " + t.Driver
 }
 
-// changes says from which runs on the times of a series are clearly longer or shorter than before.
+// changes names the runs in which the times of a series become clearly longer or shorter.
 func changes(t *trends.Trend) string {
 	var words []string
 	for _, c := range t.Changes {

@@ -21,7 +21,7 @@ import (
 type Facts struct {
 	Candidates []Candidate       `json:"candidates"` // the fastest first; candidates without figures last
 	Pairs      []Pair            `json:"pairs"`      // comparisons of two candidates, which are given by index
-	Cells      []stats.TableName `json:"cells"`      // phases of workloads, with their settings, by which speed is judged
+	Cells      []stats.TableName `json:"cells"`      // cells (phases of workloads, with their settings) by which speed is judged
 	TooShort   bool              `json:"too_short"`  // Cells is empty, because all phases are too short or lack figures
 	Rounds     int               `json:"rounds"`
 	Use        defects.Use       `json:"-"`
@@ -128,8 +128,8 @@ type Pair struct {
 	Time   stats.Summary `json:"time"` // time of the second candidate divided by the time of the first
 	Told   bool          `json:"told"` // the times of the two candidates differ significantly
 
-	// Further estimates after how many more rounds the difference will be significant, or certainly too small
-	// to matter. If it is [stats.MaxRounds], at least so many rounds are needed.
+	// Further estimates how many more rounds are needed until the difference is significant, or certainly too
+	// small to matter. If it is [stats.MaxRounds], at least that many rounds are needed.
 	Further int `json:"further_rounds,omitempty"`
 
 	Tail *stats.Summary `json:"tail,omitempty"` // ratio of the 99th percentiles, second to first; nil if no phase has percentiles

@@ -91,7 +91,7 @@ func TestFirstScreens(t *testing.T) {
 				return b.String()
 			}
 			word := func(w string) string { return strings.Trim(w, ".,;:()\"") }
-			known := map[string]bool{} // words on terminals of other widths; a broken word is not one of them, because there it is not broken at the same letter
+			known := map[string]bool{} // words on terminals of other widths; a broken word is unknown, because another width would break it elsewhere
 			for _, w := range strings.Fields("No room in columns for They are in the other formats warnings warning") {
 				known[w] = true
 			}

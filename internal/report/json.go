@@ -71,7 +71,7 @@ type JSONReliability struct {
 	Tables      int     `json:"tables"`                                 // tables in which anything was compared, including the summary
 	Comparisons int     `json:"comparisons"`                            // comparisons in all tables
 	Telling     int     `json:"telling"`                                // tables in which any two drivers differ significantly
-	FalseTables float64 `json:"false_tables"`                           // how many of the tables in Telling are expected, at most, to show a difference between equal drivers
+	FalseTables float64 `json:"false_tables"`                           // upper limit of the expected number of tables in Telling that are wrong, because their drivers are equal
 }
 
 // JSONDistance is the ratio of a cell's time to another driver's time, taken round by round.

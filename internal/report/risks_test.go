@@ -119,8 +119,7 @@ func TestRisksNameWorkloads(t *testing.T) {
 }
 
 // TestRisksOfAllDrivers checks that the text of a risk says "whatever the driver" if every driver has
-// the risk. A page must have the same text as the other formats: once before the first picture, and
-// once in full.
+// the risk. A page must have this text twice: before the first picture, and in the list of all warnings.
 func TestRisksOfAllDrivers(t *testing.T) {
 	const with, lost = "with journal_mode=wal synchronous=normal", ": the last transactions can be lost (the database stays intact) if the operating system crashes or the power fails"
 	normal := driver.Settings{"journal_mode": "wal", "synchronous": "normal"}

@@ -186,8 +186,8 @@ func group(a *stats.Analysis, g *stats.Group, h document.Hints) document.Documen
 	return append(d, conditions.ReadLater(g.Outcomes)...)
 }
 
-// unverifiedIn returns the messages of the warnings that the cells have for a phase, if the code of
-// a warning is WarningUnverified. Each message is listed once.
+// unverifiedIn returns the messages of the cells' warnings about a phase whose code is
+// WarningUnverified. Each message is listed once.
 func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	var list []string
 	for _, c := range cells {

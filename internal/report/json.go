@@ -160,8 +160,8 @@ type JSONEffectWith struct {
 	Significant bool `json:"significant"`
 }
 
-// JSONSummary has each driver's geometric mean, over several tables, of the ratios of its time to
-// the time of the base (usually plain C).
+// JSONSummary has a geometric mean for each driver: the mean of its ratios in several tables. A ratio
+// is the driver's time divided by the time of the base (usually plain C).
 type JSONSummary struct {
 	Base        string                  `json:"base"`
 	IsFloor     bool                    `json:"is_floor"`
@@ -172,8 +172,8 @@ type JSONSummary struct {
 	Comparisons []JSONSummaryComparison `json:"comparisons"`
 }
 
-// JSONSummaryDriver is a driver's geometric mean of the ratios of its time to the time of the base
-// (usually plain C).
+// JSONSummaryDriver is the geometric mean of a driver's ratios. A ratio is the driver's time divided
+// by the time of the base (usually plain C).
 type JSONSummaryDriver struct {
 	Driver string `json:"driver"`
 	stats.Summary

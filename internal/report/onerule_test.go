@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// shortRun returns a run with too few rounds for most clear differences, but with enough rounds for
-// probable differences.
+// shortRun returns a run with so few rounds that most differences between drivers are only probable,
+// not clear.
 func shortRun() *result.Run {
 	run := newRun(8)
 	for i := range 6 {

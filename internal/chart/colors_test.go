@@ -66,12 +66,12 @@ func TestLooks(t *testing.T) {
 		for j := range i {
 			a, b := Look{}.or(i), Look{}.or(j)
 			if a.role() == b.role() && ((a.Mark-b.Mark)%len(markers) == 0 || (a.Mark-b.Mark)%len(dashes) == 0) {
-				t.Errorf("series %d and %d have the same color, and marker or dashes", i, j)
+				t.Errorf("series %d and %d have the same color, and also the same marker or dashes", i, j)
 			}
 		}
 	}
 	if got, want := (Look{Color: 3, Mark: 2}).or(7), (Look{3, 2}); got != want {
-		t.Errorf("a look of its own becomes %v", got)
+		t.Errorf("an explicit look becomes %v, want %v", got, want)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestOwnLook(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), "var(--chart-3)") || strings.Contains(b.String(), "var(--chart-1)") {
-			t.Errorf("%s does not have the color 3 alone:\n%s", name, &b)
+			t.Errorf("%s: want the color 3, and not the color 1:\n%s", name, &b)
 		}
 	}
 }

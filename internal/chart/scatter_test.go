@@ -83,7 +83,7 @@ func TestLegendOfIntervals(t *testing.T) {
 
 // TestFewPointsAreNoCurve checks that a line joins three points of a series, but not two.
 func TestFewPointsAreNoCurve(t *testing.T) {
-	dashed := chart.Look{Color: 1, Mark: 2} // a line with dashes, which no marker has
+	dashed := chart.Look{Color: 1, Mark: 2} // so that the test can count lines: only lines have dashes
 	points := []chart.Point{{X: 1, Y: 1}, {X: 2, Y: 3}, {X: 3, Y: 4}}
 	percentiles := []chart.Percentile{{Percentile: 50, Value: 1}, {Percentile: 90, Value: 2}, {Percentile: 99, Value: 4}}
 	for name, of := range map[string]func(n int) chart.Chart{

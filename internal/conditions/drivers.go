@@ -250,8 +250,8 @@ func UnsetIn(t *stats.Table) document.List {
 	return Deciding(outcomes)
 }
 
-// Deciding lists the settings that the workload does not set, in which the drivers differ, and that
-// can change times. Settings about locks can do so only if several connections compete.
+// Deciding lists the settings that can change times because the workload does not set them and the
+// drivers differ in them. Settings about locks are listed only if several connections compete.
 func Deciding(outcomes []*stats.Outcome) document.List {
 	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
 		p := o.Proof()

@@ -133,7 +133,7 @@ func longTurns(run *result.Run, slice time.Duration) (phases []string) {
 	for i := range run.Cases {
 		workloads[run.Cases[i].ID] = run.Cases[i].Workload
 	}
-	divided := map[string]bool{} // phases with slices, or too short for many
+	divided := map[string]bool{} // phases that were measured in slices, or that took at most ten times as long as a slice
 	for i, t := range run.Trials {
 		if t.Status != result.OK {
 			continue

@@ -115,7 +115,7 @@ const (
 	maxTitle     = 70
 	maxPad       = 40
 	longHeading  = 240
-	longCell     = 30 // from this length on, a cell may be broken into lines
+	longCell     = 30 // a longer cell may be broken into lines
 )
 
 // figureSpace is a space as wide as a digit. In a page it replaces the spaces that align figures.

@@ -17,9 +17,9 @@ const (
 )
 
 // RenderPart writes the document d if it fits into opts.Lines lines, or if opts.Lines is 0.
-// Otherwise, or if d is nil, it writes a part of another document, which is the parameter "short".
-// It shortens the sections of that document as far as necessary, and adds the commands that show
-// more. If the parameter "short" is nil, RenderPart shortens d instead.
+// Otherwise, or if d is nil, it writes the document in the parameter "short", or d if "short" is
+// nil. It shortens the sections of this document as far as necessary, and adds the commands that
+// show more.
 func RenderPart(w io.Writer, d, short Document, opts Options) error {
 	room := max(opts.Lines, LeastLines)
 	if d != nil {

@@ -29,7 +29,7 @@ func (p Picture) Chart(width int) chart.Chart {
 	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width}
 }
 
-// File returns the picture for a file of its own: what [Picture.Chart] returns, with the legend and the
+// File returns the picture for a separate file: what [Picture.Chart] returns, with the legend and the
 // source below.
 func (p Picture) File(width int) chart.Chart {
 	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width, Legend: p.Legend(), Source: p.Source}

@@ -182,9 +182,9 @@ func TestKindsOfP99(t *testing.T) {
 	}
 }
 
-// TestRatios checks the ratios of metrics other than time. A driver has a ratio if its own figure
-// and the figure of the driver that ratios are relative to are known. The answer says whether less
-// or more is better.
+// TestRatios checks the ratios of metrics other than time. A driver has a ratio if two figures are
+// known: its own, and that of the base (the driver that ratios are relative to). The answer says
+// whether less or more is better.
 func TestRatios(t *testing.T) {
 	server := serveRuns(t, aRun(1, 2))
 	for query, want := range map[string]string{

@@ -67,7 +67,7 @@ type Wanted struct {
 
 // These are the limits of a requested run.
 const (
-	maxFactors = 10    // number of settings and parameters
+	maxFactors = 10    // number of settings, and number of parameters
 	maxLevels  = 10    // values of each setting or parameter
 	maxTime    = 86400 // duration in seconds
 	maxVersion = 60    // characters of a version

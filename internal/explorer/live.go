@@ -96,7 +96,7 @@ func (s *Server) current(ctx context.Context) (*Current, error) {
 	return c, nil
 }
 
-// adopt finds the run of a job in the store: a new run whose command is the job's.
+// adopt finds the run of a job in the store: a new run that has the same command as the job.
 func (j *job) adopt(entries []store.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -80,7 +80,7 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := get[*Current](t, server, "/api/v1/current"); len(c.Runs) != 0 {
-		t.Errorf("after its end: %+v", c)
+		t.Errorf("after the run has ended: %+v", c)
 	}
 }
 
@@ -202,7 +202,7 @@ func until(t *testing.T, server *httptest.Server, what string, is func(*Job) boo
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("never %s: %+v", what, get[*Current](t, server, "/api/v1/current").Job)
+	t.Fatalf("the job never %s: %+v", what, get[*Current](t, server, "/api/v1/current").Job)
 	return nil
 }
 
@@ -310,7 +310,7 @@ func TestWanted(t *testing.T) {
 		}
 	}
 	if site.Measuring() {
-		t.Error("something was started")
+		t.Error("a run was started")
 	}
 	if status, _, body := request(t, server, "POST", "/api/v1/current", "{}", "Origin", server.URL); status != http.StatusForbidden {
 		t.Errorf("without the token: status %d: %s", status, body)
@@ -400,7 +400,7 @@ func TestEvents(t *testing.T) {
 		open()
 	}
 	if status, _, _ := open(); status != http.StatusServiceUnavailable {
-		t.Errorf("one more: status %d", status)
+		t.Errorf("one stream more than maxStreams: status %d", status)
 	}
 	// A new stream replaces a stream that has been open for [keepStream], so that no client can
 	// occupy all streams.
@@ -410,7 +410,7 @@ func TestEvents(t *testing.T) {
 	}
 	site.streams.mu.Unlock()
 	if status, _, _ := open(); status != http.StatusOK {
-		t.Errorf("when others have lasted for a while: status %d", status)
+		t.Errorf("a new stream, although the others are older than keepStream: status %d", status)
 	}
 	for lines.Scan() { // the stream that was replaced ends
 	}

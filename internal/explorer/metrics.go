@@ -28,8 +28,8 @@ const (
 	more better = "more"
 )
 
-// judgedBy is the metric by which drivers are ranked in a phase: the time or, if the phase has a
-// fixed rate of operations, the latency.
+// judgedBy is the name of the metric by which drivers are ranked in a phase. Its figure is the time
+// or, if the phase has a fixed rate of operations, the latency.
 const judgedBy = "time"
 
 // tailLatency is the 99th percentile of the latency of the slowest kind of operations.

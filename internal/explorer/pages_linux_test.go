@@ -94,7 +94,7 @@ func likeDefault(number int) *result.Run {
 }
 
 // TestTailPage uses a page like a reader who looks for the 99th percentile of a phase's reads. It chooses
-// this figure and types "reads". If a phase has no such figure, the page must only count the phase.
+// this figure and types "reads". The page must not list phases without such a figure, but count them.
 func TestTailPage(t *testing.T) {
 	t.Parallel()
 	server := serveRuns(t, harmedRun(1))

@@ -54,7 +54,7 @@ func TestDefects(t *testing.T) {
 		t.Errorf("%q", beside)
 	}
 	if d := get[*Run](t, serveRuns(t, aRun(1, 1)), "/api/v1/runs/1").Defects; d == nil || len(d) > 0 {
-		t.Errorf("of 3.53.4: %+v", d)
+		t.Errorf("want an empty list of defects of SQLite 3.53.4: %+v", d)
 	}
 }
 

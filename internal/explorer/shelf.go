@@ -168,7 +168,7 @@ func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error)
 	if err != nil {
 		return nil, err
 	}
-	if !extent.Last.IsZero() && time.Since(extent.Last) > 2*mostSilence { // twice: the last trial, which began at Last, may take mostSilence, and then the run counts as killed after at most mostSilence
+	if !extent.Last.IsZero() && time.Since(extent.Last) > 2*mostSilence { // twice, because the trial that began at Last may take mostSilence, and the silence after it may also last mostSilence
 		delete(s.live, id)
 		return nil, nil
 	}

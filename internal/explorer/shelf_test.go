@@ -76,7 +76,7 @@ func TestStoreChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l := get[*List](t, server, "/api/v1/runs"); l.Total != 0 {
-		t.Errorf("after the store has gone: %+v", l)
+		t.Errorf("after the store was removed: %+v", l)
 	}
 	other, err := store.Open(t.Context(), path)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestStoreChanges(t *testing.T) {
 		}
 	}
 	if l := get[*List](t, server, "/api/v1/runs"); l.Total != 2 {
-		t.Errorf("of the other store: %+v", l)
+		t.Errorf("after another file replaced the store: %+v", l)
 	}
 }
 

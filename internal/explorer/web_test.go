@@ -253,7 +253,7 @@ func TestHostileStore(t *testing.T) {
 			t.Errorf("%s: status %d, %d bytes", path, status, len(body))
 		}
 		if strings.Contains(body, "<script>alert") || strings.Contains(body, "\x1b") {
-			t.Errorf("%s, %s: the store's text is in it as it is", path, header.Get("Content-Type"))
+			t.Errorf("%s, %s: the answer contains a text of the store that is not escaped", path, header.Get("Content-Type"))
 		}
 	}
 	l := get[*List](t, server, "/api/v1/runs?driver="+strings.Repeat("x", maxText)+"%E2%80%A6")

@@ -21,14 +21,14 @@ import (
 type Facts struct {
 	Candidates []Candidate       `json:"candidates"` // the fastest first; candidates without figures last
 	Pairs      []Pair            `json:"pairs"`      // comparisons of two candidates, which are given by index
-	Cells      []stats.TableName `json:"cells"`      // phases of workloads, with their settings, by which speed is judged
+	Cells      []stats.TableName `json:"cells"`      // cells (phases of workloads, with their settings) by which speed is judged
 	TooShort   bool              `json:"too_short"`  // Cells is empty, because all phases are too short or lack figures
 	Rounds     int               `json:"rounds"`
 	Use        defects.Use       `json:"-"`
 	Leads      []Lead            `json:"leads,omitempty"` // cells in which a candidate is significantly faster than all others
 	Failures   []MoreFailed      `json:"failures,omitempty"`
 
-	lessMemory map[[2]string]bool // pairs of names, in the order of Candidates, whose peak memory differs significantly
+	lessMemory map[[2]string]bool // whether the peak memory of two drivers differs significantly; the keys are names in the order of Candidates
 }
 
 // MoreFailed says that more operations failed with the candidate More than with the candidate Than.
@@ -128,8 +128,8 @@ type Pair struct {
 	Time   stats.Summary `json:"time"` // time of the second candidate divided by the time of the first
 	Told   bool          `json:"told"` // the times of the two candidates differ significantly
 
-	// Further estimates after how many more rounds the difference will be significant, or certainly too small
-	// to matter. If it is [stats.MaxRounds], at least so many rounds are needed.
+	// Further estimates how many more rounds are needed until the difference is significant, or certainly too
+	// small to matter. If it is [stats.MaxRounds], at least that many rounds are needed.
 	Further int `json:"further_rounds,omitempty"`
 
 	Tail *stats.Summary `json:"tail,omitempty"` // ratio of the 99th percentiles, second to first; nil if no phase has percentiles
@@ -308,7 +308,7 @@ type speed struct {
 	points  map[string][]stats.Point
 	medians map[string]float64
 	against func(x, y string) (stats.Test, bool)
-	short   bool // no cell is both long enough and measured with enough candidates to judge speed by
+	short   bool // cells is empty, because no cell is long enough and has enough candidates to judge speed by
 }
 
 func speedOf(a *stats.Analysis) speed {

@@ -44,8 +44,8 @@ type Advice struct {
 	Hidden float64 `json:"hidden,omitempty"`
 	Untold bool    `json:"untold,omitempty"`
 
-	// Further is an estimate of how many more rounds would decide. It is 0 if no number of rounds would
-	// decide. If it is [stats.MaxRounds], at least so many rounds are needed.
+	// Further estimates how many more rounds would decide between the candidates. It is 0 if no number of
+	// rounds would decide. If it is [stats.MaxRounds], at least that many rounds are needed.
 	Further int `json:"further_rounds,omitempty"`
 }
 

@@ -31,7 +31,7 @@ type fake struct {
 	failed    int64   // number of failed operations in each round
 	replayed  int64   // number of replayed events in each round that violated a constraint
 	status    result.Status
-	unlike    float64 // further factor for the times of the second phase
+	unlike    float64 // additional factor for the times of the second phase; 0 means 1
 	size      int64   // size of the binary in MB
 	journal   string  // journal_mode
 	connected int     // number of connections
@@ -278,14 +278,14 @@ func TestFurther(t *testing.T) {
 			continue
 		}
 		if then, _ := told(c.rounds+a.Further, c.drivers...); then.Further > a.Further {
-			t.Errorf("%s: after %d more rounds %d more", name, a.Further, then.Further)
+			t.Errorf("%s: the estimate grew: %d more rounds at first, and after them %d more", name, a.Further, then.Further)
 		}
 	}
 	if a, _ := told(3, mattn, modernc); a.Further != stats.MinSamples-3 {
-		t.Errorf("%d more rounds than 3, want %d in all", a.Further, stats.MinSamples)
+		t.Errorf("%d more rounds after 3, want %d in total", a.Further, stats.MinSamples)
 	}
 	if a, _ := told(3, mattn, modernc, other); a.Further != stats.Telling(3)-3 {
-		t.Errorf("%d more rounds than 3 for three candidates, want %d in all", a.Further, stats.Telling(3))
+		t.Errorf("%d more rounds after 3 for three candidates, want %d in total", a.Further, stats.Telling(3))
 	}
 }
 

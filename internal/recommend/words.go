@@ -84,8 +84,8 @@ func (a *Advice) Names() []string {
 	return a.Among
 }
 
-// Named lists the candidates that are recommended at all: by the recommendation itself, as
-// [Advice.Names] lists them, and by the advice for each need.
+// Named lists all recommended candidates: those that [Advice.Names] lists for the recommendation
+// itself, and those that it lists for each need.
 func (r *Recommendation) Named() []string {
 	names := r.Names()
 	for i := range r.Needs {
@@ -259,7 +259,7 @@ func (r *Recommendation) need(n *Need) string {
 // forNeed names the driver to use for a need, and compares it with the driver that is recommended
 // without the need.
 func (r *Recommendation) forNeed(n *Need) string {
-	best := r.Names()[0] // r recommends at least one driver, because the candidates of r include those of n
+	best := r.Names()[0] // not empty: n recommends a driver, and r chose from all candidates, including those of n
 	first := r.Facts.index(best)
 	if n.Verdict == Undecided {
 		return document.Or(document.Map(n.Among, func(name string) string {

@@ -46,8 +46,8 @@ func TestAddedNoteVersions(t *testing.T) {
 	}
 }
 
-// TestAddedNote checks two drivers whose times for a million rows differ by 1.03 s. The cases
-// differ in the overhead per row of each driver.
+// TestAddedNote checks two drivers whose times for a million rows differ by 1.03 s, with different
+// overheads per row. There must be a note only if the overhead may explain the difference.
 func TestAddedNote(t *testing.T) {
 	const note = "sqlite3perf's own overhead"
 	for _, tc := range []struct {

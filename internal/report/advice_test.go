@@ -118,7 +118,7 @@ func TestAdviceOfOtherWork(t *testing.T) {
 	}
 	for _, want := range []string{"mine insert: 74% of the events did not end as recorded with mattn, so the times are of other work", said} {
 		if strings.Count(b.String(), want) != 1 {
-			t.Errorf("not once %q in\n%s", want, b.String())
+			t.Errorf("want %q exactly once in\n%s", want, b.String())
 		}
 	}
 }
@@ -202,7 +202,7 @@ func TestAdviceRisksOnOneScreen(t *testing.T) {
 	}
 	first, rest, cut := strings.Cut(b.String(), "\nnot shown")
 	if !cut || !strings.Contains(rest, "Where the figures are from") {
-		t.Fatalf("all of it is shown, or not the figures:\n%s", b.String())
+		t.Fatalf("want the origin of the figures listed as not shown:\n%s", b.String())
 	}
 	words := strings.Join(strings.Fields(first), " ")
 	for _, want := range []string{
@@ -214,6 +214,6 @@ func TestAdviceRisksOnOneScreen(t *testing.T) {
 		}
 	}
 	if strings.Contains(first, "…") {
-		t.Errorf("something is cut:\n%s", b.String())
+		t.Errorf("a line is truncated:\n%s", b.String())
 	}
 }

@@ -166,7 +166,7 @@ func TestTooFewRounds(t *testing.T) {
 		t.Errorf("%d: %s", got.Enough, got.Text)
 	}
 	if j = answered(t, many(9, "mattn", "modernc")); !strings.HasPrefix(j.Answers.Tables[0].Text, "mattn is fastest") {
-		t.Errorf("9 rounds do: %s", j.Answers.Tables[0].Text)
+		t.Errorf("after 9 rounds, mattn should be fastest: %s", j.Answers.Tables[0].Text)
 	}
 
 	// The answer must give the same reason in a run without a summary (each driver is only in one
@@ -207,7 +207,7 @@ func crossed(rounds int) *result.Run {
 func TestRowsCountOnce(t *testing.T) {
 	for _, c := range answered(t, crossed(3)).Answers.Caveats {
 		if c.Code == conditions.CaveatFewRounds && c.Count != 12 {
-			t.Errorf("12 cases with one phase: %+v", c)
+			t.Errorf("want each of the 12 cases counted once: %+v", c)
 		}
 	}
 	// In each workload, every row except the fastest has a ratio.
@@ -222,7 +222,7 @@ func TestRowsCountOnce(t *testing.T) {
 	}
 	for _, c := range answered(t, failing).Answers.Caveats {
 		if c.Code == conditions.CaveatUnranked && c.Count != 4 {
-			t.Errorf("4 cases of mattn: %+v", c)
+			t.Errorf("want each of the 4 cases of mattn counted once: %+v", c)
 		}
 	}
 	names := map[string]int{}
@@ -298,7 +298,7 @@ func TestSearchAnswer(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if said().FalseDifference != stats.Alpha {
-		t.Error("a confirmation tells rows apart as any other run does")
+		t.Error("a confirmation does not have the same FalseDifference as any other run")
 	}
 	run.Search = &result.Search{Race: "each setting by itself"}
 	run.Trials = slices.DeleteFunc(run.Trials, func(x result.Trial) bool { return x.Case == 3 && x.Round > 2 })
@@ -306,7 +306,7 @@ func TestSearchAnswer(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if said().FalseDifference != 0 {
-		t.Error("rows of which the slow ones were left out are told apart more often")
+		t.Error("FalseDifference is not 0, although slow rows were measured in fewer rounds")
 	}
 	run.Rounds, run.Trials = 4, slices.DeleteFunc(run.Trials, func(x result.Trial) bool { return x.Round > 4 })
 	if got := said().Text; !strings.HasSuffix(got, "These are too few rounds to rank anything.") {

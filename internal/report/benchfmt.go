@@ -58,7 +58,7 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 }
 
 // benchCosts returns the metrics that have a unit in the benchmark format, sorted by unit. It
-// leaves out metrics that are measured only on request and that no sample has.
+// leaves out metrics that are measured only on request if no sample has them.
 func benchCosts(a *stats.Analysis) []result.Metric {
 	counted := func(m *result.Metric) bool {
 		return slices.ContainsFunc(a.Run.Trials, func(t result.Trial) bool {

@@ -11,9 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// bisection returns the result of a search among three releases. phase names the cell in which the
-// search found a change. The parameter "between" lists releases that were not judged, so that one
-// of them may have made the change.
+// bisection returns the result of a search among three releases. The parameter "phase" names the
+// cell in which the search found a change. The parameter "between" lists releases that were not
+// judged. So one of them may be the release that made the change.
 func bisection(phase string, between ...string) bisect.Bisection {
 	run := comparedRun()
 	a := stats.Analyze(run, "native")

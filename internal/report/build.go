@@ -186,8 +186,8 @@ func group(a *stats.Analysis, g *stats.Group, h document.Hints) document.Documen
 	return append(d, conditions.ReadLater(g.Outcomes)...)
 }
 
-// unverifiedIn returns the messages of the cells' warnings with the code WarningUnverified about a
-// phase, without duplicates.
+// unverifiedIn returns the messages of the cells' warnings about a phase whose code is
+// WarningUnverified. Each message is listed once.
 func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	var list []string
 	for _, c := range cells {

@@ -136,6 +136,6 @@ func TestShortRun(t *testing.T) {
 	run := singleRun()
 	run.Ended = run.Started.Add(41_300_000)
 	if text := write(t, "table", run, "", document.Options{}); !strings.Contains(text, " · 41ms\n") {
-		t.Errorf("a run of 41 ms: %.300s", text)
+		t.Errorf("want 41ms in the title of a run of 41 ms: %.300s", text)
 	}
 }

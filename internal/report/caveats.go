@@ -160,8 +160,8 @@ func message(o *stats.Outcome) string {
 	return o.Reason.Message
 }
 
-// seemTo returns ", or seem to" if there is a row for which it is not known yet whether more of its
-// operations failed than in other rows. Otherwise it returns "".
+// seemTo returns ", or seem to" if more operations seem to fail in some row than in other rows, but
+// the difference is not significant yet. Otherwise it returns "".
 func seemTo(a *stats.Analysis) (words string) {
 	eachTable(a, func(_ stats.TableName, t *stats.Table) {
 		if slices.ContainsFunc(t.Cells, func(c *stats.Cell) bool { return c.FailsOpen }) {
@@ -217,7 +217,7 @@ func saidErrors(a *stats.Analysis) (list []string) {
 }
 
 // warned returns the warnings that were recorded with the run and with its cases, in the form in which
-// they are shown. Warnings about cases that have the same code are shown as one.
+// they are shown. All warnings about cases with the same warning code are shown as one.
 func warned(a *stats.Analysis) (list []conditions.Caveat) {
 	list = conditions.RunCaveats(a)
 	var of conditions.Groups[string, string] // texts of the cases' warnings, by code

@@ -106,7 +106,7 @@ func TestClusterRounds(t *testing.T) {
 	words := strings.Join(strings.Fields(clusterReport(t, "markdown", several(3))), " ")
 	if want := "These figures have no intervals: they are of 3 rounds, and an interval takes 6."; !strings.Contains(cluster.ClustersAnswer(several(3)), want) ||
 		strings.Contains(cluster.ClustersAnswer(several(6)), "interval") || strings.Contains(cluster.ClustersAnswer(harmFixture(0, nil)), "interval") {
-		t.Errorf("want %q only with fewer rounds than that, and with loads", want)
+		t.Errorf("want %q only for loads, and only if there are fewer than 6 rounds", want)
 	}
 	if !strings.Contains(words, "Rates are medians of 3 rounds, which are too few for an interval (6).") || strings.Contains(words, "±") {
 		t.Error(words)
@@ -208,7 +208,7 @@ func TestClusterSVG(t *testing.T) {
 		}
 	}
 	if err := cluster.Formats.Write(io.Discard, "svg", harmFixture(0, nil), document.Options{}); err == nil {
-		t.Error("there is a picture of harm")
+		t.Error("no error for a picture of a run without loads")
 	}
 }
 

@@ -119,7 +119,7 @@ func TestComparisonScreen(t *testing.T) {
 		}
 		got := b.String()
 		if n := strings.Count(got, "\n"); n > size[1] {
-			t.Errorf("%d lines of %d:\n%s", n, size[1], got)
+			t.Errorf("%d lines, want at most %d:\n%s", n, size[1], got)
 		}
 		if answer, rest, found := strings.Cut(got, "\nverdict "); !found || !strings.Contains(rest, "sqlite3perf compare 12 --full") || strings.Contains(answer, "machine") {
 			t.Errorf("%v:\n%s", size, got)
@@ -174,10 +174,10 @@ func TestLookedAt(t *testing.T) {
 		for _, format := range []string{"table", "markdown"} {
 			out := write(t, format, run, "", document.Options{Width: 400, Hints: document.Hints{Compare: "compare 12"}})
 			if !strings.Contains(out, tc.want) {
-				t.Errorf("%s, looks %v, stopped %q: not %q:\n%s", format, tc.looks, tc.stopped, tc.want, out)
+				t.Errorf("%s, looks %v, stopped %q: no %q in\n%s", format, tc.looks, tc.stopped, tc.want, out)
 			}
 			if claims := strings.Contains(out, "this run tells any two of them apart"); claims == tc.looks {
-				t.Errorf("%s, looks %v: says how sure its tables are: %v", format, tc.looks, claims)
+				t.Errorf("%s, looks %v: the report says how sure its tables are: %v, want %v", format, tc.looks, claims, !claims)
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func TestRunOfTwoSides(t *testing.T) {
 			}
 		}
 		if strings.Contains(screen, "95%") {
-			t.Errorf("looks %v: 95%% intervals beside those of the comparison:\n%s", looks, screen)
+			t.Errorf("looks %v: intervals of 95%% are shown, want only those of the comparison:\n%s", looks, screen)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestAlsoDiffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "modernc.org/memory") {
-			t.Errorf("%s: no %q, or what is the same:\n%s", format, want, b.String())
+			t.Errorf("%s: no %q, or a module that both sides share is listed:\n%s", format, want, b.String())
 		}
 	}
 	// A checkout has no version. Its revision is shown instead of its path.
@@ -260,7 +260,7 @@ func TestAlsoDiffer(t *testing.T) {
 	}
 	run.Cases[1].Linked = nil // as in a run of an older version, which did not record the linked modules
 	if out := writeCompared(t, "table", compared(run)); strings.Contains(out, "libc") {
-		t.Errorf("modules of one side:\n%s", out)
+		t.Errorf("modules are listed, although only one side recorded them:\n%s", out)
 	}
 }
 
@@ -366,7 +366,7 @@ func TestToldVerdicts(t *testing.T) {
 		}
 	}
 	if !strings.Contains(writeCompared(t, "json", c), `"verdict": "unclear"`) {
-		t.Error("JSON has other codes")
+		t.Error(`no verdict in JSON is "unclear"`)
 	}
 }
 

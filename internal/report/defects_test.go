@@ -79,7 +79,7 @@ func TestDefectsNotHere(t *testing.T) {
 	}
 	run.Machine.OS = "windows"
 	if !has() {
-		t.Error("it is none on Windows")
+		t.Error("a defect of Windows is not a caveat on Windows")
 	}
 }
 

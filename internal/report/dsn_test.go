@@ -110,7 +110,7 @@ func TestDSNOnOneScreen(t *testing.T) {
 		t.Errorf("%d lines:\n%s", n, got)
 	}
 	if got := text(document.Options{Lines: 200}); got != whole {
-		t.Errorf("where there is room for all of it, there is\n%s", got)
+		t.Errorf("there is room for everything, but something is missing:\n%s", got)
 	}
 }
 

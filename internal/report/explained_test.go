@@ -63,7 +63,7 @@ func TestExplained(t *testing.T) {
 			}
 			text := strings.Join(strings.Fields(b.String()), " ")
 			if strings.Contains(text, f.want) != c.named || !c.named && strings.Contains(text, "known defect") {
-				t.Errorf("%s of %s and %s: named: want %v:\n%s", f.what, c.first, c.second, c.named, b.String())
+				t.Errorf("%s of %s and %s: want the defect named: %v\n%s", f.what, c.first, c.second, c.named, b.String())
 			}
 		}
 	}

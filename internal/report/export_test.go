@@ -16,7 +16,7 @@ var (
 	Scaled      = document.Scaled
 )
 
-// CaveatItems returns an item for each warning, for a report whose rows can be marked.
+// CaveatItems returns an item for each warning, for a report whose rows can have the mark "*".
 func CaveatItems(list []conditions.Caveat) document.List { return caveatItems(list, true) }
 
 var TimeToSettle = compare.TimeToSettle

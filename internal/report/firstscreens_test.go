@@ -27,8 +27,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
-// firstScreens returns, by name of the command, a function that writes an example of the command's
-// report as on a terminal.
+// firstScreens returns a function for each command; the keys are the commands' names. The function
+// writes an example of the command's report, as on a terminal.
 func firstScreens(t *testing.T) map[string]func(io.Writer, document.Options) error {
 	run := func(name string) func(io.Writer, document.Options) error {
 		a := stats.Analyze(fixtures[name](), "native")
@@ -91,7 +91,7 @@ func TestFirstScreens(t *testing.T) {
 				return b.String()
 			}
 			word := func(w string) string { return strings.Trim(w, ".,;:()\"") }
-			known := map[string]bool{} // words on terminals of other widths, where a word would be broken at another letter; so a broken word is not known
+			known := map[string]bool{} // words on terminals of other widths; a broken word is unknown, because another width would break it elsewhere
 			for _, w := range strings.Fields("No room in columns for They are in the other formats warnings warning") {
 				known[w] = true
 			}

@@ -189,7 +189,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 func TestWriteError(t *testing.T) {
 	for _, format := range report.Formats() {
 		if err := report.Write(&bytes.Buffer{}, format, nil, report.Options{}); err == nil {
-			t.Errorf("%s: no run is no error", format)
+			t.Errorf("%s: no error without a run", format)
 		}
 		err := report.Write(full{}, format, stats.Analyze(fullRun(), ""), report.Options{})
 		if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), format) {

@@ -158,7 +158,7 @@ func TestGateSaysHowSure(t *testing.T) {
 	// A cell that passed shows no p-value. The p-value is of a test for a regression, but a cell passes
 	// because of its interval.
 	if table := writeGated(t, "table", g); strings.Contains(table, " p ") || strings.Contains(table, "p:") || !strings.Contains(table, "ratio") {
-		t.Errorf("a p-value:\n%s", table)
+		t.Errorf("a p-value is shown, or no ratio:\n%s", table)
 	}
 	// If there are several cells, the worst is named.
 	add(run, "other", nil, rollback, []string{"mattn", "modernc"}, bulk("query", 81_000_000, 1_000_000, 1_000_000))
@@ -191,7 +191,7 @@ func TestGateSaysWhatWasMeasured(t *testing.T) {
 			"\nmachine       lab1", "\nnoise         other processes ran: trust ratios more than times\n", "\nmore          sqlite3perf show 12\n",
 		} {
 			if strings.Count(b.String(), want) != 1 && !strings.HasPrefix(want, "rounds") {
-				t.Errorf("%s: %q is not there once:\n%s", name, want, b.String())
+				t.Errorf("%s: want %q exactly once in\n%s", name, want, b.String())
 			}
 		}
 	}

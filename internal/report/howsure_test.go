@@ -64,8 +64,8 @@ func TestHowSure(t *testing.T) {
 	}
 }
 
-// TestHowSureShort checks a run in which one row was measured in fewer rounds than other rows. Rounds
-// must be counted by row.
+// TestHowSureShort checks a run in which one row was measured in fewer rounds than other rows. If two
+// rows are compared, the text must count only the rounds that both have.
 func TestHowSureShort(t *testing.T) {
 	run := insertRun(19, "mattn", "modernc")
 	var kept []result.Trial

@@ -151,7 +151,7 @@ func TestPagesNameTheirRuns(t *testing.T) {
 		}
 		for _, m := range all {
 			if !regexp.MustCompile(`^sqlite3perf · run \d+ · 2026-11-2\d \d\d:\d\d UTC · 2 × AMD EPYC 7763 · linux/amd64 · lab1`).MatchString(m[1]) {
-				t.Errorf("%s: a picture is of %q", name, m[1])
+				t.Errorf("%s: the source of a picture is %q", name, m[1])
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func TestUnsetSettings(t *testing.T) {
 			t.Errorf("%d connections: no %q in\n%s", connections, want, head)
 		}
 		if want := "\ndefaults      mine doesn't set synchronous, so each driver used its own default: full with modernc; normal with mattn\n"; strings.Count(tables, want) != 1 {
-			t.Errorf("%d connections: not once %q in\n%s", connections, want, tables)
+			t.Errorf("%d connections: want %q exactly once in\n%s", connections, want, tables)
 		}
 		if want := "doesn't set txlock, so each driver used its own default: deferred with mattn; immediate with modernc\n"; strings.Contains(tables, want) != (connections > 1) {
 			t.Errorf("%d connections: %q in\n%s", connections, want, tables)
@@ -76,7 +76,7 @@ func TestUnsetSettings(t *testing.T) {
 		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
 		out = writeCompared(t, "table", compared(run))
 		if want := "mine doesn't set synchronous, so each driver used its own default: full with modernc;"; strings.Count(out, want) != 1 {
-			t.Errorf("%d connections: not once %q in\n%s", connections, want, out)
+			t.Errorf("%d connections: want %q exactly once in\n%s", connections, want, out)
 		}
 	}
 }

@@ -71,7 +71,7 @@ type JSONReliability struct {
 	Tables      int     `json:"tables"`                                 // tables in which anything was compared, including the summary
 	Comparisons int     `json:"comparisons"`                            // comparisons in all tables
 	Telling     int     `json:"telling"`                                // tables in which any two drivers differ significantly
-	FalseTables float64 `json:"false_tables"`                           // how many of the tables in Telling are expected, at most, to show a difference between equal drivers
+	FalseTables float64 `json:"false_tables"`                           // upper limit of the expected number of tables in Telling that are wrong, because their drivers are equal
 }
 
 // JSONDistance is the ratio of a cell's time to another driver's time, taken round by round.
@@ -160,8 +160,8 @@ type JSONEffectWith struct {
 	Significant bool `json:"significant"`
 }
 
-// JSONSummary has each driver's geometric mean, over several tables, of the ratios of its time to
-// the time of the base (usually plain C).
+// JSONSummary has a geometric mean for each driver: the mean of its ratios in several tables. A ratio
+// is the driver's time divided by the time of the base (usually plain C).
 type JSONSummary struct {
 	Base        string                  `json:"base"`
 	IsFloor     bool                    `json:"is_floor"`
@@ -172,8 +172,8 @@ type JSONSummary struct {
 	Comparisons []JSONSummaryComparison `json:"comparisons"`
 }
 
-// JSONSummaryDriver is a driver's geometric mean of the ratios of its time to the time of the base
-// (usually plain C).
+// JSONSummaryDriver is the geometric mean of a driver's ratios. A ratio is the driver's time divided
+// by the time of the base (usually plain C).
 type JSONSummaryDriver struct {
 	Driver string `json:"driver"`
 	stats.Summary

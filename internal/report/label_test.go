@@ -24,10 +24,10 @@ func TestOneName(t *testing.T) {
 	for _, format := range []string{"table", "markdown"} {
 		got := strings.ReplaceAll(write(t, format, run, "../mine/w", document.Options{Width: 300}), "\\", "")
 		if strings.Count(got, "× my-own (../mine/w)") != 5 || !strings.Contains(got, "the ratios to my-own (../mine/w) over 2 cells") {
-			t.Errorf("%s: not the name that rows have:\n%s", format, got)
+			t.Errorf("%s: the headers do not have the name that the rows have:\n%s", format, got)
 		}
 		if n := strings.Count(got, "../mine/w") - strings.Count(got, "my-own (../mine/w)"); n != 0 {
-			t.Errorf("%s: %d times the path alone:\n%s", format, n, got)
+			t.Errorf("%s: the path is shown %d times without the driver's name:\n%s", format, n, got)
 		}
 	}
 }

@@ -129,7 +129,7 @@ func TestLocksToday(t *testing.T) {
 		}
 	}
 	if got := said(7, slow, fast); strings.Contains(got, "as now") {
-		t.Errorf("the present settings are spoken of, and was not measured:\n%s", got)
+		t.Errorf("the workload's own settings are mentioned, but they were not measured:\n%s", got)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestLocksLegend(t *testing.T) {
 	wide, narrow := lockReport(t, "table", run, document.Options{Width: 300}), lockReport(t, "table", run, document.Options{Width: 80})
 	for _, word := range []string{"in vain: ", "restarts: ", "fair: "} {
 		if !strings.Contains(wide, word) || strings.Contains(narrow, word) {
-			t.Errorf("%s is not explained exactly where it is shown", word)
+			t.Errorf("%q must be in the wide report, which shows the column, and not in the narrow report", word)
 		}
 	}
 	if !strings.Contains(lockReport(t, "markdown", run, document.Options{}), "in vain: ") {
@@ -291,7 +291,7 @@ func TestLocksSchema(t *testing.T) {
 	}
 	validate(t, s, got)
 	if words := strings.Join(strings.Fields(lockReport(t, "table", run, document.Options{})), " "); !strings.Contains(words, "the operation's timeout in the workload had passed") {
-		t.Errorf("a cancellation is not explained:\n%s", words)
+		t.Errorf("the report does not say why operations were canceled:\n%s", words)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestLocksNearest(t *testing.T) {
 	}
 }
 
-// TestLocksRecorded checks lock errors that were recorded, so that the replay expects them. They are
+// TestLocksRecorded checks lock errors that were recorded, so the replay expects them. They are
 // listed with their causes, so they must also count as failed operations.
 func TestLocksRecorded(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"))
@@ -348,7 +348,7 @@ func TestLocksOnOneScreen(t *testing.T) {
 	for _, lines := range []int{24, 38} {
 		got := lockReport(t, "table", run, document.Options{Lines: lines, Width: 100, Hints: hints})
 		if n := strings.Count(got, "\n"); n > lines {
-			t.Errorf("%d lines where there is room for %d:\n%s", n, lines, got)
+			t.Errorf("%d lines, want at most %d:\n%s", n, lines, got)
 		}
 		words := strings.Join(strings.Fields(got), " ")
 		for _, want := range []string{
@@ -363,7 +363,7 @@ func TestLocksOnOneScreen(t *testing.T) {
 			}
 		}
 		if strings.Contains(got, "…") || strings.Contains(got, "\nbank mix, mattn\n") != strings.Contains(got, "\njournal  txlock") {
-			t.Errorf("%d lines: something is cut:\n%s", lines, got)
+			t.Errorf("%d lines: a text or a table is not shown completely:\n%s", lines, got)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (m *marker) explain(p document.Picture) document.Picture {
 
 func variant(c *result.Case) string { return fmt.Sprint(c.Workload, c.Parameters, c.Settings) }
 
-// ofCases returns the looks (colors and markers) of the cases of one picture. Each driver has a color.
+// ofCases returns the looks (colors and marks) of the cases of one picture. Each driver has a color.
 // If a driver is in the picture more than once, its variants have different marks. In a run of one
 // driver, each variant has a color.
 func (l looks) ofCases(cases []*result.Case) []chart.Look {

@@ -100,8 +100,8 @@ func TestMachinesFirst(t *testing.T) {
 	}
 }
 
-// TestMachinesTrust checks that each machine has its sentences about the certainty of the run's
-// results, even on a terminal with few lines.
+// TestMachinesTrust checks that the report says for each machine how certain its results are, even on
+// a terminal with few lines.
 func TestMachinesTrust(t *testing.T) {
 	disturbed := onMachine("vm1", 4, 1)
 	disturbed.Warnings = []result.Warning{{Code: result.WarningLoad, Message: "the load average was 9"}}
@@ -114,7 +114,7 @@ func TestMachinesTrust(t *testing.T) {
 		}
 	}
 	if got := writeMachines(t, "table", onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), document.Options{Width: 200}); !strings.Contains(got, "m2: 9 rounds. If the sides were equally fast, the chance of any \"slower\" or \"faster\" here would be at most 1%") {
-		t.Errorf("of sides:\n%s", got)
+		t.Errorf("runs of two sides: the report does not say how sure the results are:\n%s", got)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestMachinesShared(t *testing.T) {
 	b.Warnings = a.Warnings
 	got := writeMachines(t, "table", onMachines(a, b), document.Options{Lines: 24, Width: 100})
 	if strings.Count(got, words) != 1 || strings.Index(got, words) > strings.Index(got, "how sure") {
-		t.Errorf("it is\n%s", got)
+		t.Errorf("want %q exactly once, before the results:\n%s", words, got)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestMachinesOnScreen(t *testing.T) {
 		t.Errorf("it begins with %s", first)
 	}
 	if strings.Count(got, "show it") != 2 || strings.Contains(got, "databases") {
-		t.Errorf("it is\n%s", got)
+		t.Errorf("want both commands, and nothing about single machines:\n%s", got)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestMachineLost(t *testing.T) {
 	}
 	got = writeMachines(t, "table", list, document.Options{Lines: 24, Width: 200})
 	if !strings.Contains(got, "go on with 4 measures the rest on vm1") || strings.Contains(got, "go on with 3") {
-		t.Errorf("how it goes on:\n%s", got)
+		t.Errorf("want only the command that continues the run on vm1:\n%s", got)
 	}
 	if len(j.Machines) != 2 || j.Machines[1].Run != 4 || j.Machines[1].Report == nil {
 		t.Errorf("machines: %+v", j.Machines)
@@ -229,7 +229,7 @@ func TestRunOfLostMachine(t *testing.T) {
 	}
 	for _, b := range []*bytes.Buffer{&screen, &compared} {
 		if !strings.Contains(b.String(), "go on with it") {
-			t.Errorf("it does not say how it can go on:\n%s", b.String())
+			t.Errorf("the report does not say how to continue the run:\n%s", b.String())
 		}
 	}
 	for _, want := range []string{
@@ -248,9 +248,9 @@ func TestMachinesNothing(t *testing.T) {
 	const words = "A difference counts on a machine"
 	nothing := []machines.OnMachine{{Name: "pi", Failure: "interrupted"}, {Name: "vm1", Failure: "interrupted"}}
 	if got := writeMachines(t, "table", nothing, document.Options{}); strings.Contains(got, words) || !strings.Contains(got, "Nothing was compared on more than one machine.") {
-		t.Errorf("of nothing:\n%s", got)
+		t.Errorf("the rule is explained although nothing was compared:\n%s", got)
 	}
 	if got := writeMachines(t, "table", onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1)), document.Options{}); !strings.Contains(got, words) {
-		t.Errorf("of two machines:\n%s", got)
+		t.Errorf("the rule is not explained for two machines:\n%s", got)
 	}
 }

@@ -74,9 +74,9 @@ func LeastMemory(a *stats.Analysis) string {
 	return text + "."
 }
 
-// leastOf names the first driver of a list that is sorted by memory. It also names the drivers that
-// do not clearly need more than the first: their interval is not above the interval of the first,
-// or their memory is shown as the same number.
+// leastOf names the first driver of a list that is sorted by memory, and the drivers that do not
+// clearly need more than the first. A driver does not clearly need more if the two intervals overlap,
+// if one of the intervals is not known, or if both amounts are shown as the same number.
 func leastOf(list []tradeoff) string {
 	name := func(t tradeoff) string { return t.name + harmMark(t.harmful != nil) }
 	least := document.BytesOf(list[0].memory.Median)

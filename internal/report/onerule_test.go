@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// shortRun returns a run with too few rounds for most clear differences, but with enough rounds for
-// probable differences.
+// shortRun returns a run with so few rounds that most differences between drivers are only probable,
+// not clear.
 func shortRun() *result.Run {
 	run := newRun(8)
 	for i := range 6 {
@@ -73,7 +73,7 @@ func TestOneRule(t *testing.T) {
 		}
 	}
 	if probable == 0 {
-		t.Error("no difference is only probable")
+		t.Error("the runs have no difference that is probable but not clear")
 	}
 }
 
@@ -96,7 +96,7 @@ func TestSameCount(t *testing.T) {
 		}
 	}
 	if counts["slower"] != 2 || counts["faster"] != 1 {
-		t.Errorf("modernc is %v", counts)
+		t.Errorf("cells by verdict about modernc: %v, want 2 slower and 1 faster", counts)
 	}
 }
 
@@ -202,10 +202,10 @@ func TestRuledOutBySQL(t *testing.T) {
 	}
 }
 
-// TestMeasuredWorkload checks what "show" prints after the text of a workload: the answer of each
-// cell, how sure the answer is, the warnings of the workload, and the settings in force. If the
-// workload has one phase, the driver to take comes first. The settings have at most three lines;
-// settings that differ between drivers are listed by driver.
+// TestMeasuredWorkload checks what the command "show" prints after the text of a workload: the answer
+// of each cell, how sure the answer is, the warnings of the workload, and the settings in force. If
+// the workload has one phase, the driver to take comes first. The settings have at most three lines.
+// Settings that differ between drivers are listed by driver.
 func TestMeasuredWorkload(t *testing.T) {
 	run := newRun(9)
 	names := []string{"native", "mattn", "tailscale", "modernc"}
@@ -234,7 +234,7 @@ func TestMeasuredWorkload(t *testing.T) {
 			t.Errorf("%d columns: want only the warnings of the workload before its settings:\n%s", width, text)
 		}
 		if words := strings.Join(strings.Fields(strings.ReplaceAll(text, "\n#", "")), " "); strings.Count(words, "mattn was faster than modernc in every round (p=0.004)") != 2 {
-			t.Errorf("%d columns: not how sure each answer is:\n%s", width, text)
+			t.Errorf("%d columns: the text does not say how sure each of the two answers is:\n%s", width, text)
 		}
 		for _, want := range []string{"# What run 12 measured with this workload\n", "\n# insert ", "\n# query ", "\n# in force ", "journal_mode=wal", "\n# differ        txlock=immediate with tailscale, deferred with the others\n"} {
 			if !strings.Contains(text, want) {

@@ -56,6 +56,6 @@ func TestOrderIsExplained(t *testing.T) {
 	got := write(t, "table", run, "", document.Options{Width: 300})
 	const note = "\nnote          rows are in the order of their medians; compared within rounds, mattn v1.14.52 is 2% faster than modernc v1.61.1\n"
 	if !strings.Contains(got, "× modernc") || !strings.Contains(got, "× mattn") || strings.Count(got, note) != 1 {
-		t.Errorf("no column × modernc, × mattn, or not once %q in\n%s", note, got)
+		t.Errorf("no column × modernc, no column × mattn, or %q is not there exactly once:\n%s", note, got)
 	}
 }

@@ -355,7 +355,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 }
 
 // mostOpen is a number of tables, which pages call cells. If a run has more tables, its page collapses the
-// pictures of errors, and a small page shows no pictures of single tables.
+// pictures of errors, and a brief page (see [Options.Brief]) shows no pictures of single tables.
 const mostOpen = 8
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {

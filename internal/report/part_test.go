@@ -47,7 +47,7 @@ func TestAnswersFitTheTerminal(t *testing.T) {
 			for _, width := range []int{80, 120, 200} {
 				got := text(document.Options{Lines: lines, Width: width, Hints: document.Hints{Rest: hint}})
 				if n := strings.Count(got, "\n"); n > lines {
-					t.Errorf("%s: %d lines where there is room for %d:\n%s", name, n, lines, got)
+					t.Errorf("%s: %d lines, want at most %d:\n%s", name, n, lines, got)
 				}
 				if !strings.HasPrefix(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(first), " ")) {
 					t.Errorf("%s: the answer is not first:\n%s", name, got)
@@ -63,7 +63,7 @@ func TestAnswersFitTheTerminal(t *testing.T) {
 			}
 		}
 		if got := text(document.Options{Lines: 500}); got != whole {
-			t.Errorf("%s: where there is room for all of it, there is\n%s", name, got)
+			t.Errorf("%s: there is room for everything, but something is missing:\n%s", name, got)
 		}
 	}
 }

@@ -118,8 +118,8 @@ func PictureNamed(a *stats.Analysis, name string, o Options) (p document.Picture
 func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 
 // TableBars draws the rows of a table as bars in order of rank, with a line for the floor (plain C). A row
-// without figures shows the reason instead of a bar. Cases that have no trial, because the run ended before,
-// are left out.
+// without figures shows the reason instead of a bar. A case is left out if the run ended before the case had a
+// trial.
 func (s scope) TableBars(n stats.TableName, t *stats.Table) document.PictureBlock {
 	measured, looks, own, harm := s.of(t, t.Measured()), s.ofCells(t.Cells), ownLeads(t), s.marker(t)
 	title := n.String() + ": " + subject(measured)

@@ -79,8 +79,8 @@ func TestOneColor(t *testing.T) {
 	}
 }
 
-// TestSavedPictures checks that a picture that is saved as a file explains the marks and the error
-// bars in it, if it has any, and names its run, date and machine.
+// TestSavedPictures checks pictures that are saved as files. A saved picture must explain its marks
+// and error bars, if it has any. It must also name its run, date and machine.
 func TestSavedPictures(t *testing.T) {
 	marks, bars := map[document.Kind]bool{}, 0
 	for _, p := range report.Pictures(stats.Analyze(fullRun(), "native"), report.Options{}) {

@@ -88,7 +88,7 @@ func TestProfilePage(t *testing.T) {
 		}
 	}
 	if strings.Contains(pictures, "tooNarrow") {
-		t.Error("a picture has a box that nobody sees")
+		t.Error("a picture has a box that is too narrow to be seen")
 	}
 	for _, id := range []string{"picture-groups", "picture-difference", "picture-flame-mattn", "picture-flame-modernc"} {
 		if !strings.Contains(page, `id="`+id+`"`) {

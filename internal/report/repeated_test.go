@@ -40,12 +40,12 @@ func TestRepeated(t *testing.T) {
 	}
 	const words = "doesn't count and was measured again: other processes or other machines took more than 5% of its time"
 	if got := strings.Join(strings.Fields(write(with, "table")), " "); !strings.Contains(got, "repeated 1 of ") || !strings.Contains(got, words) {
-		t.Errorf("the table lacks it:\n%.2000s", got)
+		t.Errorf("the table does not say that a trial was repeated:\n%.2000s", got)
 	}
 	for _, format := range []string{"csv", "benchfmt"} {
 		a, b := write(plain, format), write(with, format)
 		if strings.Count(a, "\n") != strings.Count(b, "\n") {
-			t.Errorf("%s has another number of lines with a repeated trial", format)
+			t.Errorf("%s has a different number of lines if a trial was repeated", format)
 		}
 	}
 	a := stats.Analyze(withRepeated(comparedRun()), "native")
@@ -61,7 +61,7 @@ func TestRepeated(t *testing.T) {
 		}
 	}
 	if got := strings.Join(strings.Fields(text.String()), " "); strings.Count(got, words) != 2 {
-		t.Errorf("comparison and gate lack it:\n%s", text.String())
+		t.Errorf("comparison and gate do not both say that a trial was repeated:\n%s", text.String())
 	}
 	for _, b := range []bytes.Buffer{comparison, gated} {
 		var got struct {

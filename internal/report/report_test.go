@@ -81,8 +81,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// abridged returns JSON with shortened lists. A list keeps its first element, and each further
-// element that has a field that no earlier element has.
+// abridged returns JSON with shortened lists. A list keeps its first element. Another element is
+// kept only if it has a field that did not occur before.
 func abridged(t *testing.T, text string) string {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))

@@ -68,7 +68,7 @@ func TestRisks(t *testing.T) {
 			t.Errorf("%v: risks %q, want %q", tc.settings, told, tc.risks)
 		}
 		if has := strings.Contains(text, "can lose  "); has != (tc.column != nil) {
-			t.Errorf("%v: a column of losses: %v\n%s", tc.settings, has, text)
+			t.Errorf("%v: the column \"can lose\" is shown: %v\n%s", tc.settings, has, text)
 		}
 		for _, word := range tc.column {
 			if !strings.Contains(text, "  "+word+"  ") {
@@ -119,8 +119,7 @@ func TestRisksNameWorkloads(t *testing.T) {
 }
 
 // TestRisksOfAllDrivers checks that the text of a risk says "whatever the driver" if every driver has
-// the risk. A page must have the same text as the other formats: once before the first picture, and
-// once in full.
+// the risk. A page must have this text twice: before the first picture, and in the list of all warnings.
 func TestRisksOfAllDrivers(t *testing.T) {
 	const with, lost = "with journal_mode=wal synchronous=normal", ": the last transactions can be lost (the database stays intact) if the operating system crashes or the power fails"
 	normal := driver.Settings{"journal_mode": "wal", "synchronous": "normal"}

@@ -398,7 +398,7 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 
 // inShort returns the answer of a table in four short texts: the table's name; the best row and the
 // rows tied with it; the best row's ratio or time; and the best row without a known defect, with its
-// ratio, if that is another row.
+// ratio. The last text is "" if the best row itself has no known defect.
 func (r *Ranking) inShort(names bool) []string {
 	if r.Best == nil {
 		return []string{r.Table.String(), "too few rounds", "", ""}

@@ -100,11 +100,11 @@ func screenFits(t *testing.T, widths, heights []int) {
 					}
 					got := b.String()
 					if n := strings.Count(got, "\n"); n > lines {
-						t.Errorf("%s: %d lines, on %d lines of %d columns:\n%s", name, n, lines, width, got)
+						t.Errorf("%s: %d lines, on a terminal of %d lines and %d columns:\n%s", name, n, lines, width, got)
 					}
 					for line := range strings.Lines(got) {
 						if n := text.StringWidth(strings.TrimSuffix(line, "\n")); n > width {
-							t.Errorf("%s: %d columns of %d: %q", name, n, width, line)
+							t.Errorf("%s: %d columns, want at most %d: %q", name, n, width, line)
 						}
 					}
 					if ascii && strings.ContainsFunc(got, func(r rune) bool { return r > '~' }) {
@@ -153,7 +153,7 @@ func TestScreenOfStudy(t *testing.T) {
 		{Claim: "mattn is faster", Verdict: report.Holds}, {Claim: "modernc is much slower, which is said at some length", Verdict: report.DoesNotHold},
 		{Claim: "all are alike", Verdict: report.CannotBeTold}}}
 	if out := screen(t, addedRun(), report.Options{Options: document.Options{Width: 80, Lines: 40}, Study: study}); !strings.Contains(out, "\nown cost ") || strings.Contains(out, "*") {
-		t.Errorf("nothing is marked on a screen of claims:\n%s", out)
+		t.Errorf("want the warning, and no marks on a screen of claims:\n%s", out)
 	}
 	golden(t, "screen-study.txt", screen(t, fullRun(), report.Options{Options: document.Options{Width: 80, Lines: 40}, Study: study}))
 	for range 100 {
@@ -161,7 +161,7 @@ func TestScreenOfStudy(t *testing.T) {
 	}
 	for _, width := range []int{40, 80} {
 		if n := strings.Count(screen(t, fullRun(), report.Options{Options: document.Options{Width: width, Lines: 40}, Study: study}), "\n"); n > 40 {
-			t.Errorf("%d lines of 103 claims, of %d columns", n, width)
+			t.Errorf("103 claims take %d lines of %d columns, want at most 40 lines", n, width)
 		}
 	}
 }
@@ -250,6 +250,6 @@ func TestLowScreenNamed(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, " tailscale ") {
-		t.Errorf("all rows fit, so the test shows nothing:\n%s", got)
+		t.Errorf("all rows fit on the screen, so the test checks nothing:\n%s", got)
 	}
 }

@@ -104,7 +104,7 @@ type Comparison struct {
 	// over all trials and has no interval. Summary is nil if nothing was measured.
 	*stats.Summary
 
-	// Test is the test whether the two sides of a ratio differ. Its p-value is corrected for the
+	// Test says whether the two sides of a ratio differ significantly. Its p-value is corrected for the
 	// number of comparisons in the study's claims.
 	Test    *stats.Test `json:"test,omitempty"`
 	Verdict Verdict     `json:"verdict"`

@@ -52,7 +52,7 @@ func TestFewRoundsTell(t *testing.T) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
 	if !strings.Contains(out, "1.00x") || strings.Contains(out, "2.00x") {
-		t.Errorf("a ratio of two rounds:\n%s", out)
+		t.Errorf("after two rounds, want no ratio except 1.00x:\n%s", out)
 	}
 }
 

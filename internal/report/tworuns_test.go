@@ -110,7 +110,8 @@ func TestMachineChanged(t *testing.T) {
 	}
 }
 
-// TestShortWarnings checks that no warning of a comparison is cut in its middle on a small terminal.
+// TestShortWarnings checks that a small terminal shows each warning of a comparison in full or in its
+// short form, and never cuts it in its middle.
 func TestShortWarnings(t *testing.T) {
 	first, second := newRun(12), newRun(12)
 	second.ID = 13

@@ -105,7 +105,7 @@ func TestSoakUnrulyRuns(t *testing.T) {
 				text := scripts.ReplaceAll(out.Bytes(), nil)
 				for _, bad := range []string{"NaN", "+Inf", "-Inf", "%!"} {
 					if i := bytes.Index(text, []byte(bad)); i >= 0 {
-						t.Errorf("seed %d: %s as %s has what is not a number: %q", seed, what, format, text[max(0, i-150):min(len(text), i+50)])
+						t.Errorf("seed %d: %s as %s contains %q: %q", seed, what, format, bad, text[max(0, i-150):min(len(text), i+50)])
 					}
 				}
 			}

@@ -166,7 +166,7 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 		Title: title, Note: note, Kind: document.KindScaling, Of: stats.TableName{Workload: f.Workload, Phase: phase}, Plot: plot}}, true
 }
 
-// ofLines returns the looks (colors and markers) of the lines in a scaling picture. In a run of one
+// ofLines returns the looks (colors and marks) of the lines in a scaling picture. In a run of one
 // driver each line mixes variants, so its look depends on the line's position only.
 func (l looks) ofLines(lines [][]variedCell) []chart.Look {
 	if len(l.drivers) == 1 {

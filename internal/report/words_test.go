@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestCellsAreCounted checks that all formats of a report have the same number of cells, and call
+// TestCellsAreCounted checks that all formats of a report state the same number of cells, and call
 // them cells.
 func TestCellsAreCounted(t *testing.T) {
 	run := newRun(9)

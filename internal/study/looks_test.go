@@ -112,7 +112,7 @@ func TestClearClaimsEndTheRun(t *testing.T) {
 		return int64(ms * 1e6 * (1 + float64(round)/10_000))
 	})
 	if run.Rounds != study.Look {
-		t.Errorf("%d rounds, though all is clear after %d", run.Rounds, study.Look)
+		t.Errorf("%d rounds, although all claims are decided after %d", run.Rounds, study.Look)
 	}
 	for _, c := range evaluate(t, run).Claims {
 		if c.Verdict != holds {
@@ -245,8 +245,8 @@ func TestTimeGoesToTies(t *testing.T) {
 	}
 }
 
-// TestSoakErrorsAtBounds checks comparisons whose true figure is exactly at a bound, so that any
-// decision is wrong. Over all simulated runs, at least one of them and at most 5 % of them must be
+// TestSoakErrorsAtBounds checks comparisons whose true figure is exactly at a bound, so any decision
+// is wrong. Over all simulated runs, at least one and at most 5 % of these comparisons must be
 // decided. Evaluations during the run, and plans based on the samples so far, must not increase
 // that share.
 func TestSoakErrorsAtBounds(t *testing.T) {
@@ -276,6 +276,6 @@ func TestSoakErrorsAtBounds(t *testing.T) {
 	}
 	t.Logf("a study's comparison is decided, of figures that are at its bound: nominal at most 5.0 %%, found %.1f %% of %d", 100*float64(wrong)/float64(all), all)
 	if wrong*20 > all || wrong == 0 {
-		t.Errorf("%d of %d comparisons at their bounds were decided, want at most 5 %%, and some", wrong, all)
+		t.Errorf("%d of %d comparisons at their bounds were decided, want at least one and at most 5 %%", wrong, all)
 	}
 }

@@ -289,7 +289,7 @@ func TestPublishedBesideVersions(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s: no published figure beside mattn@v1.14.22", name)
+			t.Errorf("%s: no published figure next to mattn@v1.14.22", name)
 		}
 	}
 }
@@ -398,6 +398,6 @@ func TestRateIsOfTheMedianTime(t *testing.T) {
 		}
 	}
 	if seen == 0 {
-		t.Error("no row has both")
+		t.Error("no row has both a time and a rate")
 	}
 }

@@ -312,7 +312,7 @@ func (h *history) phaseName(t *trends.Trend) string {
 	return t.Phase + " · " + t.Driver
 }
 
-// changes says from which runs on the times of a series are clearly longer or shorter than before.
+// changes names the runs in which the times of a series become clearly longer or shorter.
 func changes(t *trends.Trend) string {
 	var words []string
 	for _, c := range t.Changes {
@@ -355,8 +355,8 @@ func (h *history) picture(i int, t *trends.Trend) document.PictureBlock {
 	}}
 }
 
-// pointNames returns a function that names the points of a picture, whose numbers begin with 1. It names
-// them by their releases if these are all different, and otherwise by their runs.
+// pointNames returns a function that returns the name of a point from its number in the picture, which
+// begins with 1. A point's name is its release if all releases differ, and otherwise its run.
 func pointNames(points []trends.Point) func(float64) string {
 	names := document.Map(points, func(p trends.Point) string { return version(p.Library) })
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) {

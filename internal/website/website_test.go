@@ -24,8 +24,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// measured returns a run of drivers with the given versions of their libraries. The i-th driver takes
-// i + 1 milliseconds.
+// measured returns a run of drivers with the given versions of their libraries. The first driver takes
+// 20 ms, the second 40 ms, and so on.
 func measured(day int, drivers ...[2]string) *result.Run {
 	r := &result.Run{Version: "test", Command: []string{"run"}, Scale: "quick", Started: time.Date(2026, 11, day, 3, 0, 0, 0, time.UTC), Stopped: result.StoppedRounds,
 		Machine: result.Machine{Hostname: "m"}}
@@ -172,7 +172,7 @@ func TestTied(t *testing.T) {
 	fastest, drivers := between(t, index, "which-driver-is-fastest", "drivers"), between(t, index, "drivers", "runs")
 	for _, name := range []string{"bvinc v0.6.1", "crawshaw v0.3.2!", "eatonphil v0.10.0", "mattn v1.14.53", "tailscale 9328d04!"} {
 		if strings.Count(fastest, name) != 1 || strings.Contains(fastest, name+"!") {
-			t.Errorf("%q is not there once: %s", name, fastest)
+			t.Errorf("want %q exactly once: %s", name, fastest)
 		}
 	}
 	for _, want := range []string{">crawshaw!<", ">tailscale!<", ">mattn<", ">9328d04<"} {
@@ -184,7 +184,7 @@ func TestTied(t *testing.T) {
 		t.Error(index)
 	}
 	if strings.Contains(fastest, "Changed") || strings.Contains(fastest, "scale quick") {
-		t.Errorf("it explains what is not there, or says what all cells have: %s", fastest)
+		t.Errorf("the table explains a column that it lacks, or repeats what all cells have in common: %s", fastest)
 	}
 	for _, page := range []string{"index.html", filepath.Join("drivers", "tailscale.html")} {
 		if p := text(t, dir, page); strings.Count(p, "v0.0.0-20240816174256-9328d0478def") != strings.Count(page, "drivers") { // only the list of releases has the long version
@@ -235,7 +235,7 @@ func TestEveryPageSaysWhen(t *testing.T) {
 	for id := 1; id <= 4; id++ {
 		page, want := text(t, dir, "runs", fmt.Sprintf("%d.html", id)), fmt.Sprintf(">run %d · 2026-11-0%[1]d 03:00 UTC · m · sqlite3perf test<", id)
 		if strings.Count(page, want) != 1 {
-			t.Errorf("run %d: %q is not there once: %s", id, want, page)
+			t.Errorf("run %d: want %q exactly once: %s", id, want, page)
 		}
 	}
 	if index := text(t, dir, "index.html"); !strings.Contains(index, ">gate<") || !strings.Contains(index, ">Failed: it is &lt;slow&gt;<") {
@@ -292,7 +292,7 @@ func TestKilled(t *testing.T) {
 	}
 	write(t, stored(t, measured(1, [2]string{"mattn", "v1.9.0"})), dir)
 	if _, err := os.Stat(filepath.Join(dir, temporary)); err == nil {
-		t.Errorf("%s is left", temporary)
+		t.Errorf("%s was not removed", temporary)
 	}
 }
 

@@ -115,7 +115,7 @@ func TestSliceOfClients(t *testing.T) {
 	const phase = time.Second
 	for _, tc := range []struct {
 		p    plan.Phase
-		p99  [2]time.Duration // of two drivers
+		p99  [2]time.Duration // 99th percentile of the latencies of two drivers
 		want time.Duration    // length of a slice
 	}{
 		{plan.Phase{Mix: &plan.Mix{Clients: 1}}, [2]time.Duration{phase, phase}, time.Millisecond},

@@ -176,8 +176,8 @@ func (r Ref) CheckServers() error {
 }
 
 // unreached says why the servers listed in n.Unless cannot be used. It returns "" if they can be used. One
-// usable server is enough. But if any server refuses the password, that is an error, because it is always a
-// mistake.
+// usable server is enough. But a wrong password is always a mistake, so it is an error if any server
+// refuses the password.
 func (n *Need) unreached(ctx context.Context) string {
 	list, why := n.addresses()
 	if why != "" {

@@ -101,8 +101,9 @@ func dropsCaches(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// readsCount reports whether the system drops files in a directory from its page cache, and counts the bytes
-// that a process then reads from the disk.
+// readsCount reports whether dropsCaches can check reads in this directory. This is possible only if the
+// system drops files from its page cache on request, and counts the bytes that a process then reads from
+// the disk.
 func readsCount(dir string) (bool, error) {
 	data := make([]byte, 1<<20)
 	f, err := os.Create(filepath.Join(dir, "dropped"))

@@ -77,7 +77,7 @@ func TestHostileRemote(t *testing.T) {
 				t.Errorf("it says %.4000v\nwant %s", err, x.want)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 200<<20 {
-				t.Errorf("it took %d MiB", used>>20)
+				t.Errorf("the call allocated %d MiB", used>>20)
 			}
 		})
 	}

@@ -99,8 +99,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanFollows checks that the plan is announced again if the machine becomes slower or
-// faster half way, that the new plan comes true, and that small changes are not announced.
+// TestPlanFollows checks what happens if the machine becomes slower or faster half way through the run. The
+// plan must be announced again, and the new plan must come true. Small changes must not be announced.
 func TestPlanFollows(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -281,7 +281,7 @@ func TestNeighbors(t *testing.T) {
 		}
 		names = slices.Compact(names)
 		if len(names) != 3 {
-			t.Errorf("the workloads are torn apart: %v", order)
+			t.Errorf("cases of the same workload do not run next to each other: %v", order)
 		}
 		turns[fmt.Sprint(names)] = true
 	}

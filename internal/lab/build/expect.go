@@ -48,7 +48,7 @@ func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (en
 var typical = map[driver.Kind]struct {
 	build     time.Duration // build time on two cores, on which another worker is built at the same time
 	megabytes float64       // size of the download
-	again     float64       // fraction of the build time and of the download that a further driver of this kind needs; drivers share Go packages, but no C code
+	again     float64       // for each driver of this kind after the first: fraction of the build time and download that remains, because drivers share Go packages, but not C code
 }{
 	driver.Cgo:        {70 * time.Second, 5, 1},
 	driver.Transpiled: {45 * time.Second, 50, 0.5},

@@ -338,7 +338,7 @@ func TestLatencyFromIntendedStart(t *testing.T) {
 		t.Errorf("90th percentile %v in closed loop, where two requests met the stall", p)
 	}
 	if c := open.Late.Summary("").Count; c != 400 {
-		t.Errorf("%d requests have a lateness", c)
+		t.Errorf("%d requests have a recorded delay, want 400", c)
 	}
 }
 

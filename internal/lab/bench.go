@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// BenchPhases are the phases that [Case.AddBench] adds to a case. Each is a part of the time of the
+// BenchPhases are the phases that [Case.AddBench] adds to a case. Each is a span of time within the
 // worker's job of type bench. after-query lasts from the start of the job until the library has accepted
 // the query. first-row lasts from that moment until the first row has arrived. verify lasts from the start
 // of the job until the last row is verified.

@@ -27,7 +27,7 @@ func TestForecast(t *testing.T) {
 		all    bool
 		budget time.Duration
 		cases  []*Case
-		hangs  int // number of cases of the workload nested that deadlock, and fail after 6 s
+		hangs  int // number of cases of the workload "nested" that deadlock, and then fail after 6 s
 		trials int
 		round  time.Duration
 		once   time.Duration

@@ -178,9 +178,9 @@ func (x faultyStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fun
 	})
 }
 
-// httpCase returns a case for a worker with a fault. Its workload is yaml, or the built-in workload
-// http-server if yaml is "". In http-server, 300 requests are verified before four clients send them
-// again.
+// httpCase returns a case for a worker with a fault. Its workload is the text in the parameter "yaml". If
+// that is "", it is the built-in workload http-server. In http-server, 300 requests are verified before
+// four clients send them again.
 func httpCase(t *testing.T, fault, yaml string, settings map[string][]string) *lab.Case {
 	t.Helper()
 	w, err := workload.Load("http-server")

@@ -32,7 +32,8 @@ phases:
     duration: 1s
 `
 
-// lockCases returns the settings of each case of the workload in text, one line for each case.
+// lockCases returns the settings of each case of the workload in the parameter "text", one line for each
+// case.
 func lockCases(t *testing.T, text string, ways lab.LockWays, given map[string][]string) []string {
 	t.Helper()
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: given}

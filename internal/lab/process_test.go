@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// trial runs one trial of the workload tiny with a worker that has the given fault. It checks that no files or
-// processes are left.
+// trial runs one trial of the workload "tiny" with a worker that has the given fault. It checks that no
+// files or processes are left.
 func trial(t *testing.T, fault string, limit time.Duration) (*result.Trial, *lab.Case) {
 	t.Helper()
 	c := tinyCase(t, faulty(t, fault))

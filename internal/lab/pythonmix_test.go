@@ -202,7 +202,7 @@ phases:
 			for _, w := range s.Waits {
 				waited, known := c.want[w.For]
 				if !known || waited != (w.Count > 0) || waited != (w.WaitNS > 0) {
-					t.Errorf("%+v, want a wait of %v", w, c.want)
+					t.Errorf("wait %+v, want those of %v", w, c.want)
 				}
 				if w.For == protocol.WaitRetry && (w.Count != s.Retries || w.WaitNS < s.Retries*int64(time.Millisecond)) {
 					t.Errorf("%+v of %d retries, each after 1 ms or more", w, s.Retries)

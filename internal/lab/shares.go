@@ -54,9 +54,10 @@ func (p *part) String() string { return processName(p.number, p.of) }
 // processName names a process of a trial in messages. The parameter "number" is counted from 0.
 func processName(number, of int) string { return fmt.Sprintf("process %d of %d", number+1, of) }
 
-// mark returns the mark of a worker's process (see [process.MarkVariable]). The mark of the first process of a
-// mix is dir, and the marks of the other processes begin with dir. So if all processes with the mark of the
-// first process are killed, the other processes are killed, too. They can also be killed alone.
+// mark returns the mark of a worker's process (see [process.MarkVariable]). The mark of the first process
+// of a mix is dir. The marks of the other processes begin with dir and a slash. So when the first process
+// and its children are killed by their mark, the other processes are killed, too. Each of the other
+// processes can also be killed alone.
 func (p *part) mark(dir string) string {
 	if p == nil {
 		return dir

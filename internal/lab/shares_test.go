@@ -53,8 +53,8 @@ phases:
   - {name: left, query: SELECT key FROM done, columns: [int]}
 `
 
-// sharedCase returns the case of the workload upgrades for an executable. words are replacements in the
-// workload.
+// sharedCase returns the case of the workload "upgrades" for an executable. The parameter "words" has
+// replacements for words in the workload's text.
 func sharedCase(t *testing.T, executable string, words ...string) *lab.Case {
 	t.Helper()
 	return casesOf(t, executable, 7, nil, nil, parse(t, strings.NewReplacer(words...).Replace(upgrades)))[0]

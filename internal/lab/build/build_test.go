@@ -198,7 +198,7 @@ func TestRelativeCache(t *testing.T) {
 	t.Chdir(here)
 	path, built := made(t, s, "cache", ref)
 	if dir := filepath.Join(here, "cache"); !built || filepath.Dir(path) != dir {
-		t.Errorf("built %v: %s, want it in %s", built, path, dir)
+		t.Errorf("built: %v; the worker is %s, want it in %s", built, path, dir)
 	}
 	if again, built := made(t, s, "./cache", ref); again != path || built {
 		t.Errorf("asked again: %s, built again: %v", again, built)

@@ -59,7 +59,7 @@ func TestDrivers(t *testing.T) {
 			}
 			if d, setting := driver.LookupSetting(name); setting && pair {
 				if v, err := d.Canonical(value); err != nil || v != value {
-					t.Errorf("%s: limit %s would never be found: %v", k.Name, what, err)
+					t.Errorf("%s: limit %s is not in canonical form, so it would never be found: %v", k.Name, what, err)
 				}
 			}
 		}

@@ -19,7 +19,7 @@ func (r Ref) Obtain(key string) string {
 }
 
 // For returns the driver with which to measure a workload. The workload needs the features with these keys.
-// The result is r, or a variant of r that has more features. It also returns the keys of the features for
+// The result is r, or a variant of r that has more features. For also returns the keys of the features for
 // which the variant is needed. If the user named the driver with options, For returns r.
 func (r Ref) For(needs []string) (Ref, []string) {
 	if r.Known == nil || len(r.Options) > 0 {

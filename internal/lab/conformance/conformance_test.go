@@ -278,7 +278,7 @@ func TestFilesAreRefused(t *testing.T) {
 	}
 }
 
-// changed is a driver that passes the settings to the function change before it opens a database.
+// changed is a driver that passes the settings to the function "change" before it opens a database.
 type changed struct {
 	driver.Driver
 	change func(driver.Settings) error

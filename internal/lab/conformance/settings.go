@@ -122,9 +122,9 @@ func readsCount(dir string) (bool, error) {
 	return process.OwnBytesRead()-before >= int64(len(data)), err
 }
 
-// tellsChange checks that the worker reports a setting that SQL has changed although the workload declares no
-// change. Because of this report, package lab refuses the trial. The SQL is in the phase that the parameter
-// "phase" names, or in the schema if "phase" is "".
+// tellsChange returns a check that runs a workload whose SQL changes a setting, although the workload
+// declares no change. The worker must report the changed value, so that package lab refuses the trial. The
+// SQL is in the phase that the parameter "phase" names, or in the schema if "phase" is "".
 func tellsChange(phase, text string) func(context.Context, *Subject) error {
 	after := "the schema"
 	if phase != "" {

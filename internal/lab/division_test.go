@@ -22,8 +22,9 @@ func TestByRowsForEver(t *testing.T) {
 			Phase: "all", WallNS: int64(wall), FirstRowNS: int64(wall / 10), Operations: 1, Rows: 1000,
 		}}}
 	}
-	// Nine executions of 16 ms fit into 150 ms. These are fewer than enoughRepeats, so the query is divided by
-	// rows, and only half of them run. Eleven executions of 14 ms fit, and the number is rounded up to 12.
+	// Nine executions of 16 ms fit into 150 ms. These are fewer than enoughRepeats, so the query is divided
+	// by rows, and only half of them run. Eleven executions of 14 ms fit, and the number is rounded up to
+	// 12.
 	for _, first := range []struct {
 		wall   time.Duration
 		byRows bool

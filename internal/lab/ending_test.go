@@ -19,7 +19,7 @@ import (
 func TestStopsWhenSettled(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		noisy int // number of first rounds in which case 2 takes another time than its later rounds suggest
+		noisy int // number of first rounds in which the ratio of case 2 differs from its later ratio
 		runs  map[int]int
 	}{
 		{"at once", 0, map[int]int{1: 6, 2: 6, 3: 6}},

@@ -12,8 +12,8 @@ import (
 // page cache, at the same physical addresses and in pieces of the same sizes, from run to run. The place
 // seems to affect the speed of drivers: in four of five runs with the same executables, one driver took
 // 20 % longer than in the fifth run, in every round. A run's confidence intervals can't show a difference
-// that all its rounds share. So placement drops an executable from the page cache and reads it again, once per
-// round. It can do this only on Linux, and only for files on a disk.
+// that all its rounds share. So placement drops an executable from the page cache and reads it again, once
+// per round. It can do this only on Linux, and only for files on a disk.
 type placement struct {
 	ran   map[string]map[*Case]bool // by path of an executable: the cases that used it since it was last dropped from the page cache and read again
 	began time.Time                 // when the first executable was dropped and read again

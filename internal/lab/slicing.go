@@ -14,32 +14,34 @@ import (
 )
 
 // sliceTime is the intended duration of a slice of a phase, for a driver of median speed. If only two cases
-// do the same work, slices last half as long, except in servers, replays and phases with several clients.
+// do the same work, slices last half as long, except for servers, replays and phases with several clients.
 // Shorter slices are possible because only one other trial runs between two slices, so the caches are less
 // cold. And more slices make the ratio more precise.
 const sliceTime = 2 * time.Millisecond
 
-// When a slice of a phase with several clients ends, clients wait until every operation has ended. All clients
-// begin the next slice at the same moment, so they wait more often for locks. So that this matters little, such
-// a slice lasts at least crowdSlices times as long as sliceTime, and at least slowOperations times as long as
-// the slowest driver's operations (99th percentile). Most phases are shorter, so they are measured in one piece.
+// When a slice of a phase with several clients ends, clients wait until every operation has ended. All
+// clients begin the next slice at the same moment, so they wait more often for locks. So that this matters
+// little, such a slice lasts at least crowdSlices times as long as sliceTime, and at least slowOperations
+// times as long as the slowest driver's operations (99th percentile). Most phases are shorter, so they are
+// measured in one piece.
 //
-// For servers and replays, the cost of cold caches is not subtracted. So even with one client, their slices last
-// aloneSlices times as long as sliceTime.
+// For servers and replays, the cost of cold caches is not subtracted. So even with one client, their slices
+// last aloneSlices times as long as sliceTime.
 const (
 	crowdSlices    = 250
 	slowOperations = 50
 	aloneSlices    = 10
 )
 
-// A trial repeats a query that the plan executes once. The number of executions is large enough for these rules:
+// A trial repeats a query that the plan executes once. The number of executions is large enough for these
+// rules:
 //   - It is at least usualRepeats.
-//   - All executions together take at least shortestRepeats, or crowdRepeats if the query has several clients,
-//     because then the executions vary much more.
+//   - All executions together take at least shortestRepeats. With several clients, they take at least
+//     crowdRepeats, because then the executions vary much more.
 //   - The measured phases take at least the fraction leastInClock of the trial's time.
 //
-// But the executions should not take longer than longestRepeats, or slowestRepeats with the slowest driver, and
-// there are at most mostRepeats of them.
+// But the executions should not take longer than longestRepeats, or slowestRepeats with the slowest driver,
+// and there are at most mostRepeats of them.
 //
 // More executions would leave time for fewer rounds. The confidence intervals would then be wider, because only
 // more rounds even out the differences between processes.

@@ -366,7 +366,8 @@ func (r Ref) Elsewhere() bool {
 	return r.Known != nil && r.Known.Needs.given()
 }
 
-// given reports whether the user has set the variable n.Unless, which replaces the program.
+// given reports whether the user has set the environment variable n.Unless. If so, the program is not
+// needed.
 func (n *Need) given() bool {
 	return n != nil && n.Unless != "" && os.Getenv(n.Unless) != ""
 }

@@ -66,6 +66,6 @@ func TestAdded(t *testing.T) {
 		}
 	}
 	if lab.Added(nil, pl) != nil {
-		t.Error("a driver without figures adds something")
+		t.Error("Added must return nil for a driver without measurements")
 	}
 }

@@ -35,15 +35,15 @@ func TestSoakAddingADriver(t *testing.T) {
 	for _, f := range files {
 		write(string(f[1]), f[2])
 	}
-	// This go.mod requires the same version of the library, so it has the lines that go mod
-	// tidy would add.
+	// The go.mod of drivers/modernc requires the library in the version that the document names. So it
+	// already has the lines that go mod tidy would add.
 	mod, err := os.ReadFile("../../drivers/modernc/go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
 	version := regexp.MustCompile(`go get (\S+)@(v[0-9.]+)`).FindSubmatch(doc)
 	if version == nil || !strings.Contains(string(mod), string(version[1])+" "+string(version[2])+"\n") {
-		t.Fatalf("drivers/modernc/go.mod does not require what the document names: %q", version)
+		t.Fatalf("drivers/modernc/go.mod does not require the version that the document names: %q", version)
 	}
 	worker, err := filepath.Abs("../../worker")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestSoakAddingADriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.Name != "my-modernc" || proof.ModuleVersion != string(version[2]) {
-		t.Errorf("it says that it is %+v with %s", info, proof.ModuleVersion)
+		t.Errorf("the worker describes itself as %+v with %s", info, proof.ModuleVersion)
 	}
 	w, err := workload.Load("real")
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// BenchPhases are the phases that [Case.AddBench] adds to a case. They are times in the worker's job of
-// type bench. after-query lasts from the start of the job until the library has accepted the query.
-// first-row lasts from that moment until the first row has arrived. verify lasts from the start of the
-// job until the last row is verified.
+// BenchPhases are the phases that [Case.AddBench] adds to a case. Each is a span of time within the
+// worker's job of type bench. after-query lasts from the start of the job until the library has accepted
+// the query. first-row lasts from that moment until the first row has arrived. verify lasts from the start
+// of the job until the last row is verified.
 var BenchPhases = []string{"after-query", "first-row", "verify"}
 
 // AddBench makes each trial of the case run the worker's job of type bench after the plan. This job verifies a
@@ -34,7 +34,7 @@ func (c *Case) planned() *Case {
 	return &p
 }
 
-// bench runs the case's job of type bench on the database that the plan left.
+// bench runs the case's job of type bench on the database that the phases of the plan have written.
 func (s *session) bench(ctx context.Context, c *Case, path string) {
 	s.want, s.phase = c, BenchPhases[len(BenchPhases)-1]
 	limited, cancel := context.WithCancel(ctx)
@@ -58,8 +58,8 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	}
 }
 
-// benched turns the result of the job of type bench into samples. If the result shows wrong rows, the trial
-// gets no samples but a reason.
+// benched turns the result of the job of type bench into samples. If the result shows wrong rows, benched
+// fails the trial instead.
 func (s *session) benched(b *protocol.Benched) {
 	switch want := s.want.Plan.DataSet(s.want.bench.Table).Total; {
 	case b == nil:

@@ -62,7 +62,7 @@ func TestBrief(t *testing.T) {
 		}
 		for _, phase := range []string{"insert", "warm"} {
 			if slices.Contains(lab.Brief("w", p, seed, 3), phase) {
-				t.Errorf("%s has nothing to leave out", phase)
+				t.Errorf("%s: Brief lists this phase, although it has no verification to leave out", phase)
 			}
 		}
 	}
@@ -72,12 +72,12 @@ func TestBrief(t *testing.T) {
 		}
 	}
 	if len(turns) != 8 || together > seeds/4 || alike > seeds/4 {
-		t.Errorf("%d trials of 8 are ever chosen; two phases have the same %d times of %d, two groups %d times", len(turns), together, seeds, alike)
+		t.Errorf("%d of 8 positions are ever chosen; two phases share a trial %d times of %d, two groups share a position %d times", len(turns), together, seeds, alike)
 	}
 }
 
 // TestErrsLater runs a driver whose answers are wrong from its second trial on. The first later trial that
-// verifies the phase must detect the wrong answers.
+// verifies the phase "query" must detect the wrong answers.
 func TestErrsLater(t *testing.T) {
 	t.Parallel()
 	c := tinyCase(t, faulty(t, "errs-later"))
@@ -98,7 +98,7 @@ func TestErrsLater(t *testing.T) {
 		}
 		return
 	}
-	t.Error("not found in nine trials")
+	t.Error("nine trials did not detect the wrong answers")
 }
 
 // TestForgetsChecksum runs a driver that sends no checksum for a phase that must have one. The

@@ -36,6 +36,6 @@ func TestSumClustered(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if _, err := lab.SumClustered([]*protocol.Clustered{{Loads: []protocol.LoadResult{{}}}}); err == nil {
-		t.Error("a histogram that cannot be read is summed")
+		t.Error("no error for a histogram that cannot be read")
 	}
 }

@@ -69,8 +69,8 @@ func (c *Case) hideValues(t *result.Trial) {
 	}
 }
 
-// begins returns the SQL statements that create the schema of the case's user database, or
-// nil if the case has no such database.
+// begins returns the SQL statements that create the schema of the user's database with which the case's
+// trials begin. It returns nil if they begin with an empty database.
 func (c *Case) begins() []string {
 	if s := c.snapshot(); s != nil {
 		return s.Schema

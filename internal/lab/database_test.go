@@ -120,6 +120,6 @@ func TestDatabaseNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := cases[0]; c.Driver != "c:tags=z_fts5" || len(c.Needed) != 1 || c.Needed[0] != "fts5" {
-		t.Errorf("measured is %s because of %q: want c:tags=z_fts5, because of fts5", c.Driver, c.Needed)
+		t.Errorf("the driver is %s because of %q: want c:tags=z_fts5 because of fts5", c.Driver, c.Needed)
 	}
 }

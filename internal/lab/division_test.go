@@ -22,11 +22,14 @@ func TestByRowsForEver(t *testing.T) {
 			Phase: "all", WallNS: int64(wall), FirstRowNS: int64(wall / 10), Operations: 1, Rows: 1000,
 		}}}
 	}
+	// Nine executions of 16 ms fit into 150 ms. These are fewer than enoughRepeats, so the query is divided
+	// by rows, and only half of them run. Eleven executions of 14 ms fit, and the number is rounded up to
+	// 12.
 	for _, first := range []struct {
 		wall   time.Duration
 		byRows bool
 		n      int64
-	}{{16 * time.Millisecond, true, 5}, {14 * time.Millisecond, false, 12}} { // 9 executions of 16 ms fit into 150 ms, or 11 (rounded) of 14 ms
+	}{{16 * time.Millisecond, true, 5}, {14 * time.Millisecond, false, 12}} {
 		p := &Processes{paces: map[string]*pace{}, needs: map[*Case]need{}}
 		p.learn(c, trial(first.wall))
 		d := p.divide(c)
@@ -115,7 +118,7 @@ func TestSliceOfClients(t *testing.T) {
 	const phase = time.Second
 	for _, tc := range []struct {
 		p    plan.Phase
-		p99  [2]time.Duration // of two drivers
+		p99  [2]time.Duration // 99th percentile of the latencies of two drivers
 		want time.Duration    // length of a slice
 	}{
 		{plan.Phase{Mix: &plan.Mix{Clients: 1}}, [2]time.Duration{phase, phase}, time.Millisecond},

@@ -19,7 +19,7 @@ import (
 func TestStopsWhenSettled(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		noisy int // number of rounds in which the time of case 2 differs
+		noisy int // number of first rounds in which the ratio of case 2 differs from its later ratio
 		runs  map[int]int
 	}{
 		{"at once", 0, map[int]int{1: 6, 2: 6, 3: 6}},
@@ -129,7 +129,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	b.ended(r, result.StoppedInterrupted, 2)
 	if len(r.Trials) != 8 {
-		t.Errorf("%d trials, want the one under way to be the last: 8", len(r.Trials))
+		t.Errorf("%d trials, want 8: the trial under way must be the last one", len(r.Trials))
 	}
 }
 
@@ -162,7 +162,7 @@ func TestCancelled(t *testing.T) {
 	}
 	b.ended(r, result.StoppedInterrupted, 1)
 	if len(r.Trials) != 3 {
-		t.Errorf("%d trials, want the one under way to be lost: 3", len(r.Trials))
+		t.Errorf("%d trials, want 3: the trial under way must not be kept", len(r.Trials))
 	}
 }
 

@@ -32,7 +32,7 @@ func TestTimeLeft(t *testing.T) {
 			}
 			for i, e := range b.lefts {
 				if e.round != i/3+1 || e.done != i%3+1 || e.total != 3 || e.rounds != c.s.Rounds {
-					t.Errorf("estimate %d is of %+v", i, e)
+					t.Errorf("estimate %d has the wrong round, trial or total: %+v", i, e)
 				}
 				if i < 2 {
 					if e.left != 0 {
@@ -99,8 +99,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanFollows checks that the plan is announced again if the machine becomes slower or
-// faster half way, that the new plan comes true, and that small changes are not announced.
+// TestPlanFollows checks what happens if the machine becomes slower or faster half way through the run. The
+// plan must be announced again, and the new plan must come true. Small changes must not be announced.
 func TestPlanFollows(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -140,7 +140,7 @@ func TestPlanFollows(t *testing.T) {
 			for i, p := range said[1:] {
 				trials, takes := float64(p.Trials)/float64(said[i].Trials)-1, p.Takes.Seconds()/said[i].Takes.Seconds()-1
 				if math.Abs(trials) <= 0.1 && math.Abs(takes) <= 0.1 {
-					t.Errorf("%+v was replaced by %+v", said[i], p)
+					t.Errorf("%+v was replaced by %+v, which differs by less than a tenth", said[i], p)
 				}
 			}
 		})

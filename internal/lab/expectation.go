@@ -15,7 +15,7 @@ type Expectation struct {
 	Rows       int64   // rows written or read in the whole phase; -1: not known
 	Checksum   string  // checksum of the rows that the phase returns; "": not known
 	Tables     []Table // tables into which the phase inserts
-	Unhashed   bool    // the worker was asked not to compute a checksum in this trial
+	Unhashed   bool    // the checksum may be missing, because this trial need not verify the phase in full
 }
 
 // expected returns the counts and results that a phase of the case must have. Unknown figures

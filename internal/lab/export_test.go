@@ -53,7 +53,7 @@ func ApartIn(wall time.Duration, all ...*protocol.Sample) (*int64, []result.Warn
 // MergeShares combines the samples of several processes of one mix.
 var MergeShares = mergeShares
 
-// SetStuckLimit sets the time limit for a check of SQL. The function restore resets it.
+// SetStuckLimit sets the time limit for a check of SQL. The function "restore" resets it.
 func SetStuckLimit(d time.Duration) (restore func()) {
 	before := stuckLimit
 	stuckLimit = d

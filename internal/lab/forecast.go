@@ -23,9 +23,9 @@ type Forecast struct {
 	Budget time.Duration                                       // after this time, a trial runs only if no case of its workload was tried before
 	Now    func() time.Time
 
-	// Begins is called with a case before the case's first trial. If the case replays a long recording, the
-	// argument "events" is the number of events in the recording, and "tried" is how many of them the trial
-	// replays. Otherwise both are 0.
+	// Begins is called once, before the first trial, with the case of that trial. If the case replays a
+	// long recording, the argument "events" is the number of events in the recording, and "tried" is how
+	// many of them the trial replays. Otherwise both are 0.
 	Begins func(c *Case, tried, events int)
 
 	Round time.Duration // estimated time of a round

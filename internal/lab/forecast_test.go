@@ -27,7 +27,7 @@ func TestForecast(t *testing.T) {
 		all    bool
 		budget time.Duration
 		cases  []*Case
-		hangs  int // number of cases of the workload nested that deadlock, and fail after 6 s
+		hangs  int // number of cases of the workload "nested" that deadlock, and then fail after 6 s
 		trials int
 		round  time.Duration
 		once   time.Duration
@@ -62,7 +62,7 @@ func TestForecast(t *testing.T) {
 				t.Fatal(err)
 			}
 			if f.Round != c.round || f.Once != c.once || trials != c.trials {
-				t.Errorf("a round takes %v, and once %v, by %d trials; want %v, %v and %d", f.Round, f.Once, trials, c.round, c.once, c.trials)
+				t.Errorf("Round is %v and Once is %v after %d trials; want %v and %v after %d", f.Round, f.Once, trials, c.round, c.once, c.trials)
 			}
 		})
 	}

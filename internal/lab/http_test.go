@@ -47,8 +47,8 @@ func storesSQLite() driver.Driver {
 	})
 }
 
-// server runs a real worker. Its driver has the given fault from the 400th query on, or from the 10th query
-// on if the fault's name ends in "-at-once".
+// server runs a real worker whose driver has the given fault. A fault of queries begins at the 400th query,
+// or at the 10th query if the fault's name ends in "-at-once". Faults of locks begin at other queries.
 func server(fault string) {
 	d := &faultyDriver{Driver: storesSQLite(), from: 400}
 	fault, atOnce := strings.CutSuffix(fault, "-at-once")
@@ -178,9 +178,9 @@ func (x faultyStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fun
 	})
 }
 
-// httpCase returns a case for a worker with a fault. Its workload is yaml, or the built-in workload
-// http-server if yaml is "". In http-server, 300 requests are verified before four clients send them
-// again.
+// httpCase returns a case for a worker with a fault. Its workload is the text in the parameter "yaml". If
+// that is "", it is the built-in workload http-server. In http-server, 300 requests are verified before
+// four clients send them again.
 func httpCase(t *testing.T, fault, yaml string, settings map[string][]string) *lab.Case {
 	t.Helper()
 	w, err := workload.Load("http-server")
@@ -241,7 +241,7 @@ func TestHTTPTrial(t *testing.T) {
 		t.Errorf("load %+v", s.Load)
 	}
 	if again := httpTrial(t, httpCase(t, "none", "", nil), time.Minute, 1); again.Samples[0].Checksum != s.Checksum {
-		t.Error("another checksum in another trial of the same seed")
+		t.Error("two trials with the same seed have different checksums")
 	}
 }
 
@@ -365,7 +365,7 @@ func TestHTTPFaults(t *testing.T) {
 				t.Fatalf("%s: %+v", got.Status, got.Reason)
 			}
 			if strings.Contains(got.Reason.Message, "\n") {
-				t.Errorf("more than a line: %q", got.Reason.Message)
+				t.Errorf("the message has more than one line: %q", got.Reason.Message)
 			}
 			for _, p := range c.parts {
 				if !strings.Contains(got.Reason.Message+"\n"+got.Reason.Detail, p) {

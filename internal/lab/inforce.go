@@ -227,8 +227,10 @@ func (c change) String() string {
 }
 
 // changes returns the settings of one connection that have an unexpected value. The expected value of a
-// setting is the first of these that exists: the value that the workload declares, the value that the user or
-// the workload set, the value that the setting had when the database was opened.
+// setting is the first of these that exists:
+//  1. the value to which the workload declares a change
+//  2. the value that the user or the workload asked for
+//  3. the value when the database was opened
 func (s *session) changes(got driver.Settings) []change {
 	var list []change
 	asked := s.want.asked()

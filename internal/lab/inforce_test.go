@@ -111,10 +111,11 @@ func deviates(r *result.ReadBack, after, reason string) bool {
 	return ok && slices.ContainsFunc(r.Connections, func(got driver.Settings) bool { return got[name] != want })
 }
 
-// TestSchemaIsReadBeforeTheClock checks that each connection reads the schema again before the clock starts.
-// All connections are opened before the table "later" exists. In the mix, a connection may use this table for
-// the first time while another connection writes. At that moment it could not read the schema: with a rollback
-// journal, the writer locks out readers, and without a busy timeout, the connection does not wait.
+// TestSchemaIsReadBeforeTheClock checks that each connection reads the schema again before the clock
+// starts. All connections are opened before the table "later" exists. In the mix, a connection may use this
+// table for the first time while another connection writes. At that moment it could not read the schema,
+// because the writer locks out readers if there is a rollback journal, and the connection does not wait if
+// there is no busy timeout.
 func TestSchemaIsReadBeforeTheClock(t *testing.T) {
 	t.Parallel()
 	const yaml = `

@@ -31,8 +31,8 @@ type JobRequest struct {
 	// does not count.
 	Limit time.Duration
 
-	// Through returns the program, and its arguments, that starts the worker. If it is nil, the worker is
-	// started directly.
+	// Through returns the program that starts the worker, and the arguments of that program. If Through is
+	// nil, the worker is started directly.
 	Through func(executable string, args []string) (string, []string)
 
 	Ready    func(*protocol.Proof)      // called when the database is open and the settings are verified; may be nil

@@ -141,8 +141,7 @@ func TestJobFaults(t *testing.T) {
 	}
 }
 
-// TestJobStopped checks that after stop is closed, the worker reports what it did until
-// then.
+// TestJobStopped checks that after the channel "stop" is closed, the worker reports what it did until then.
 func TestJobStopped(t *testing.T) {
 	t.Parallel()
 	r, stop := benchRequest(t), make(chan struct{})

@@ -59,7 +59,7 @@ func TestHonestJobs(t *testing.T) {
 			t.Errorf("%s: %+v", name, faults)
 		}
 		if c := k.got.Concurrent; c != nil && (c.Readers.Latency.P99NS < 1e6 || c.Readers.Errors[0].Name != "SQLITE_BUSY") {
-			t.Errorf("the lab makes of the histogram %+v, of the errors %+v", c.Readers.Latency, c.Readers.Errors)
+			t.Errorf("CheckJob computed the latencies %+v and the errors %+v", c.Readers.Latency, c.Readers.Errors)
 		}
 	}
 }

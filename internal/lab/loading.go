@@ -43,8 +43,8 @@ var (
 	// this effect.
 	passing = regexp.MustCompile(`(?is)^create\s+temp|^vacuum\b.*\binto\b|\btemp\s*\.|\bsqlite_temp_`)
 
-	// remembering matches statements that depend on earlier statements of the connection, so that
-	// a copied database gives other results.
+	// remembering matches statements whose results depend on earlier statements of the same connection.
+	// After a database was copied, they give other results.
 	remembering = regexp.MustCompile(`(?is)\b(total_changes|changes|last_insert_rowid)\s*\(|\bpragma\s+(\w+\s*\.\s*)?(optimize|data_version)\b`)
 
 	// creating matches statements of a script that change no rows.

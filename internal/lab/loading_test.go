@@ -123,7 +123,7 @@ func TestLoaded(t *testing.T) {
 					}
 					for i, s := range got.Samples {
 						if s.Checksum != "" && s.Checksum != first.Samples[i].Checksum {
-							t.Errorf("trial %d: another answer to %s than in the first", n, s.Phase)
+							t.Errorf("trial %d: the answer to %s differs from the first trial", n, s.Phase)
 						}
 					}
 				}

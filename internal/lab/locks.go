@@ -19,8 +19,8 @@ type LockWays struct {
 	Vary   []Varied // settings to vary in a mix or replay that writes
 	Shared bool     // the matrix determines how connections are shared, so other ways of sharing are not tried
 
-	// Patience plus busy_timeout is the time after which a mix or replay fails if no client
-	// has begun or ended an operation. A workload's own patience takes precedence.
+	// A mix or replay fails if no client begins or ends an operation for the time Patience plus
+	// busy_timeout. A workload's own patience takes precedence.
 	Patience time.Duration
 }
 

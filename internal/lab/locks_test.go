@@ -32,7 +32,8 @@ phases:
     duration: 1s
 `
 
-// lockCases returns the settings of each case of the workload in text, one line for each case.
+// lockCases returns the settings of each case of the workload in the parameter "text", one line for each
+// case.
 func lockCases(t *testing.T, text string, ways lab.LockWays, given map[string][]string) []string {
 	t.Helper()
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: given}
@@ -389,22 +390,22 @@ func TestBeginning(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := cases[0]
-	cut, whole := c.Beginning(1) // the reader's event comes before the transaction that writes
+	cut, whole := c.Beginning(1) // keeps only the read, because clients take it before the transaction that writes
 	if got := cut.Plan.Phases[0].Replay.Events.Len(); whole != 4 || got != 1 || cut.Expect["replay"].Operations != 1 || c.Expect["replay"].Operations != 4 {
 		t.Errorf("%d of %d events, %+v of %+v", got, whole, cut.Expect, c.Expect)
 	}
 	trial := &result.Trial{Status: result.OK, TookNS: 5e9, Samples: []result.Sample{{Phase: "replay", WallNS: 2e9}}}
 	if got := lab.TakesWhole(trial, cut, c); got != 11*time.Second {
-		t.Errorf("%v, want 3s and four times 2s", got)
+		t.Errorf("TakesWhole returned %v, want 3s and four times 2s", got)
 	}
 	if trial.Status = result.Failed; lab.TakesWhole(trial, cut, c) != 0 {
-		t.Error("of a trial that failed something is known")
+		t.Error("TakesWhole must return 0 for a failed trial")
 	}
 	m.Workloads[0] = replayed(t, `"do":"begin"`, ", speed: 0.5x")
 	if cases, err = m.Cases(); err != nil {
 		t.Fatal(err)
 	}
 	if got := cases[0].Lasts(); got != 60*time.Nanosecond {
-		t.Errorf("at a pace it lasts %v, want twice 30ns", got)
+		t.Errorf("at half the speed, Lasts returns %v, want twice 30ns", got)
 	}
 }

@@ -92,7 +92,7 @@ func TestCheckNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cases[0].Unavailable != nil {
-		t.Errorf("modernc has what it needs: %+v", cases[0].Unavailable)
+		t.Errorf("modernc has the needed features, but the case is unavailable: %+v", cases[0].Unavailable)
 	}
 	want := protocol.Reason{Code: protocol.CodeFeature, Feature: "icu", Message: "the driver's SQLite lacks ICU, which the workload needs: take another"}
 	if r := cases[1].Unavailable; r == nil || r.Code != want.Code || r.Feature != want.Feature || r.Message != want.Message {

@@ -9,11 +9,11 @@ import (
 )
 
 // placement changes where in memory the executables of workers are. The system keeps an executable in its
-// page cache, at the same physical addresses and in pieces of the same sizes, from run to run. This seems to
-// change the speed of drivers: in four of five runs with the same executables, one driver took 20 % longer
-// than in the fifth run, in every round. The intervals of a run can't contain a difference that all its
-// rounds share. So placement drops an executable from the page cache and reads it again, once per round. It
-// can do this only on Linux, and only for files on a disk.
+// page cache, at the same physical addresses and in pieces of the same sizes, from run to run. The place
+// seems to affect the speed of drivers: in four of five runs with the same executables, one driver took
+// 20 % longer than in the fifth run, in every round. A run's confidence intervals can't show a difference
+// that all its rounds share. So placement drops an executable from the page cache and reads it again, once
+// per round. It can do this only on Linux, and only for files on a disk.
 type placement struct {
 	ran   map[string]map[*Case]bool // by path of an executable: the cases that used it since it was last dropped from the page cache and read again
 	began time.Time                 // when the first executable was dropped and read again
@@ -24,10 +24,10 @@ type placement struct {
 // disk is slow, executables are read again less often.
 const mostPlacing = 0.03
 
-// renew is called before trials of the cases start. If a case has run since its executable was last read
-// into the page cache, renew drops the executable from the cache and reads it again. It returns the paths
-// of these executables. No worker may be running, because the pages of a running executable can't be
-// dropped.
+// renew is called before trials of the cases start. It drops an executable of the cases from the page cache
+// and reads it again, if it has not done so before, or if one of the cases has run since then. It returns
+// the paths of these executables. No worker may be running, because the pages of a running executable can't
+// be dropped.
 func (p *placement) renew(cases []*Case) (placed []string) {
 	if p.ran == nil {
 		p.ran, p.began = map[string]map[*Case]bool{}, time.Now()

@@ -69,14 +69,14 @@ func TestComputing(t *testing.T) {
 			t.Errorf("%d rows after %d", done, last)
 		}
 		if last = done; name != "tiny" || done >= total {
-			t.Errorf("%s: %d of %d rows are done, and it goes on", name, done, total)
+			t.Errorf("Computing was called with %s, %d, %d: want tiny, and fewer rows done than the total", name, done, total)
 		}
 	}
 	if _, err := m.Cases(); err != nil {
 		t.Fatal(err)
 	}
 	if begun == 0 {
-		t.Error("nothing is told")
+		t.Error("Computing was not called")
 	}
 }
 
@@ -142,7 +142,7 @@ func TestExpectations(t *testing.T) {
 		delete(got, "load") // TestInserted checks load
 		all := got["all"]
 		if len(all.Checksum) != 64 {
-			t.Errorf("checksum %q of what is generated", all.Checksum)
+			t.Errorf("the checksum of the generated rows is %q", all.Checksum)
 		}
 		sums[all.Checksum] = true
 		all.Checksum = ""
@@ -208,7 +208,7 @@ func TestPoolSize(t *testing.T) {
 		}
 	}
 	if _, err := pool("own", "3"); err == nil || !strings.Contains(err.Error(), "workload crowd: setting pool_size=3") || !strings.Contains(err.Error(), "at least 4") {
-		t.Errorf("clients would wait for ever: %v", err)
+		t.Errorf("a pool in which clients would wait forever: %v", err)
 	}
 }
 

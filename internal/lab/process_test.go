@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// trial runs one trial of the workload tiny with a worker that has the given fault. It checks that no files or
-// processes are left.
+// trial runs one trial of the workload "tiny" with a worker that has the given fault. It checks that no
+// files or processes are left.
 func trial(t *testing.T, fault string, limit time.Duration) (*result.Trial, *lab.Case) {
 	t.Helper()
 	c := tinyCase(t, faulty(t, fault))
@@ -127,7 +127,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("code %q in phase %q, want %q in %q", got.Reason.Code, got.Reason.Phase, c.code, c.phase)
 			}
 			if strings.Contains(got.Reason.Message, "\n") {
-				t.Errorf("more than a line: %q", got.Reason.Message)
+				t.Errorf("the message has more than one line: %q", got.Reason.Message)
 			}
 			if len(got.Reason.Detail) > 5<<10 {
 				t.Errorf("%d bytes of detail", len(got.Reason.Detail))
@@ -152,7 +152,7 @@ func TestTimeLimit(t *testing.T) {
 		t.Errorf("%s: %+v", got.Status, got.Reason)
 	}
 	if len(got.Samples) != 1 {
-		t.Errorf("%d samples of before are kept, want 1", len(got.Samples))
+		t.Errorf("%d samples are kept, want 1: the sample of the phase before the timeout", len(got.Samples))
 	}
 }
 

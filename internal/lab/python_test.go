@@ -343,7 +343,7 @@ func TestPythonWorkerLabGone(t *testing.T) {
 		}
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Error("the worker ended its trial")
+		t.Error("the worker ended with exit status 0")
 	}
 	for _, suffix := range []string{"", "-journal", "-wal"} {
 		if _, err := os.Stat(path + suffix); !errors.Is(err, fs.ErrNotExist) {
@@ -380,7 +380,7 @@ func TestPythonDrivers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(ref.Known.Info, info); diff != "" {
-			t.Errorf("its driver.json says -, it says +\n%s", diff)
+			t.Errorf("info: -driver.json +worker\n%s", diff)
 		}
 		got := runTrial(t, cases[0], 5)
 		checkSamples(t, cases[0], got)

@@ -149,17 +149,17 @@ func TestPythonWorkerAgrees(t *testing.T) {
 						s.Checksum, s.Rows, s.Operations, want.Checksum, want.Rows, want.Operations)
 				}
 				if name == "bookings" && s.Phase == "book" && (len(want.Results) != 2 || want.Latency[1].EndedEarly == 0 || want.Latency[2].EndedEarly == 0 || want.Latency[3].EndedEarly == 0) {
-					t.Errorf("an operation ends in one way only: %+v", want)
+					t.Errorf("one of the ways in which operations can end did not occur: %+v", want)
 				}
 				if d := cmp.Diff(counts(want.Results), counts(s.Results)); d != "" || s.Failed != want.Failed {
 					t.Errorf("%s: Python has %d failed, Go %d, results (-Go +Python):\n%s", s.Phase, s.Failed, want.Failed, d)
 				}
 				for j := range want.Latency {
 					if s.Latency[j].EndedEarly != want.Latency[j].EndedEarly {
-						t.Errorf("%s: of %s Python has ended %d early, Go %d", s.Phase, s.Latency[j].Operation, s.Latency[j].EndedEarly, want.Latency[j].EndedEarly)
+						t.Errorf("%s: operation %s ended early %d times in Python, %d times in Go", s.Phase, s.Latency[j].Operation, s.Latency[j].EndedEarly, want.Latency[j].EndedEarly)
 					}
 					if s.Latency[j].Operation != want.Latency[j].Operation || s.Latency[j].Count != want.Latency[j].Count {
-						t.Errorf("%s: Python has done %d of %s, Go %d of %s", s.Phase, s.Latency[j].Count, s.Latency[j].Operation, want.Latency[j].Count, want.Latency[j].Operation)
+						t.Errorf("%s: Python did %d operations %s, Go %d operations %s", s.Phase, s.Latency[j].Count, s.Latency[j].Operation, want.Latency[j].Count, want.Latency[j].Operation)
 					}
 				}
 			}

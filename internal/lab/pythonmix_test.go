@@ -123,7 +123,7 @@ phases:
 			t.Errorf("%s: Go: %+v, want %s", c.how, r, c.want)
 		}
 		if r != nil && strings.Contains(r.Message, "cannot rollback") {
-			t.Errorf("%s: Go says two things: %s", c.how, r.Message)
+			t.Errorf("%s: Go: the message also says that nothing can be rolled back: %s", c.how, r.Message)
 		}
 		if c.how == "OR ABORT" && got.Reason.SQLite != 2067 {
 			t.Errorf("Python: SQLite's code %d, want 2067", got.Reason.SQLite)
@@ -197,12 +197,12 @@ phases:
 			t.Parallel()
 			s := runTrial(t, casesOf(t, pythonWorker(t), 9, nil, nil, parse(t, strings.NewReplacer(c.words...).Replace(text)))[0], 9).Samples[0]
 			if len(s.Waits) != len(c.want) {
-				t.Errorf("waits %+v, want of %v", s.Waits, c.want)
+				t.Errorf("waits %+v, want those of %v", s.Waits, c.want)
 			}
 			for _, w := range s.Waits {
 				waited, known := c.want[w.For]
 				if !known || waited != (w.Count > 0) || waited != (w.WaitNS > 0) {
-					t.Errorf("%+v, want of %v", w, c.want)
+					t.Errorf("wait %+v, want those of %v", w, c.want)
 				}
 				if w.For == protocol.WaitRetry && (w.Count != s.Retries || w.WaitNS < s.Retries*int64(time.Millisecond)) {
 					t.Errorf("%+v of %d retries, each after 1 ms or more", w, s.Retries)
@@ -242,17 +242,17 @@ phases:
 			case l.Operation == "keep":
 				kept = l.Count
 				if l.Failed > 0 {
-					t.Errorf("%s: %d of keep failed, which has no timeout", c.connection, l.Failed)
+					t.Errorf("%s: %d operations keep failed, although keep has no timeout", c.connection, l.Failed)
 				}
 			case l.Count == 0 || l.Failed != l.Count:
-				t.Errorf("%s: of %s %d of %d failed: want all", c.connection, l.Operation, l.Failed, l.Count)
+				t.Errorf("%s: operation %s: %d of %d failed, want all", c.connection, l.Operation, l.Failed, l.Count)
 			}
 		}
 		if len(s.Errors) != 1 || s.Errors[0].Code != driver.CodeCanceled || s.Errors[0].Name != "canceled" || s.Errors[0].Count != s.Failed {
 			t.Errorf("%s: errors %+v", c.connection, s.Errors)
 		}
 		if got.Samples[1].Rows != kept {
-			t.Errorf("%s: %d rows, of %d that were kept", c.connection, got.Samples[1].Rows, kept)
+			t.Errorf("%s: %d rows, want %d, one for each operation keep", c.connection, got.Samples[1].Rows, kept)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The function again resumes a run on a new bench, whose clock has advanced by the pause.
+// The function "again" resumes a run on a new bench, whose clock has advanced by the pause.
 func again(t *testing.T, run *result.Run, s lab.Schedule, pause time.Duration, change ...func(*bench)) (*bench, *result.Run) {
 	t.Helper()
 	b := newBench(t)

@@ -71,7 +71,7 @@ func TestCPUOfTrial(t *testing.T) {
 		}
 	}
 	if got, _ := trial(t, "panic", time.Minute); got.CPU == nil || got.Robbed {
-		t.Errorf("of a worker that fails: %+v", got)
+		t.Errorf("a worker that fails: %+v", got)
 	}
 }
 

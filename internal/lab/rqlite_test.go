@@ -111,7 +111,7 @@ func TestRqlite(t *testing.T) {
 	t.Setenv("RQLITE_ADDRESSES", "")
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", goOnly(t))
-	_, _, err := b.Worker(t.Context(), find(t, "rqlite"), func() { t.Error("it is built, though it could not run") })
+	_, _, err := b.Worker(t.Context(), find(t, "rqlite"), func() { t.Error("the worker is built, although it could not run") })
 	var unavailable *build.BuildError
 	if !errors.As(err, &unavailable) || unavailable.Reason.Code != "no-executable" ||
 		!strings.Contains(err.Error(), "rqlite cannot be measured: it needs rqlited, which is not in PATH: type make rqlited in a clone") {
@@ -145,6 +145,6 @@ func TestRqlite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Status != result.Refused || !strings.Contains(got.Reason.Message, "synchronous: wanted full, got off (a node does not wait for the disk with its database") {
-		t.Errorf("with a setting of the user's: %s, %+v", got.Status, got.Reason)
+		t.Errorf("with a setting that the user gave: %s, %+v", got.Status, got.Reason)
 	}
 }

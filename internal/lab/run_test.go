@@ -27,7 +27,7 @@ type bench struct {
 	outcome func(id, round int) *result.Trial // result of a trial; nil: OK
 	during  func(order int)                   // called during each trial
 	record  func(t *result.Trial) error
-	noisy   []result.Warning // further warnings after the run
+	noisy   []result.Warning // additional warnings after the run
 
 	runs     map[int]int // number of trials by ID of the case
 	orders   [][]int     // IDs of the cases, by round, in the order in which they ran
@@ -281,7 +281,7 @@ func TestNeighbors(t *testing.T) {
 		}
 		names = slices.Compact(names)
 		if len(names) != 3 {
-			t.Errorf("the workloads are torn apart: %v", order)
+			t.Errorf("cases of the same workload do not run next to each other: %v", order)
 		}
 		turns[fmt.Sprint(names)] = true
 	}

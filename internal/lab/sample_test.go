@@ -104,7 +104,7 @@ func TestHonestSamples(t *testing.T) {
 			t.Errorf("%s: waits %+v, want what the worker says", name, got.Waits)
 		}
 		if l := got.Latency[0]; l.MeanNS < 990_000 || l.P50NS != l.MaxNS || l.P99NS != l.MaxNS || l.MaxNS < 1e6 || l.MaxNS > 1_001_000 || l.Histogram == "" {
-			t.Errorf("%s: the lab makes of the histogram %+v", name, l)
+			t.Errorf("%s: latencies computed from the histogram: %+v", name, l)
 		}
 		if got.Latency[1].Failed != 3 || got.Errors[1].Name != "SQLITE_BUSY_SNAPSHOT" {
 			t.Errorf("%s: %+v, %+v", name, got.Latency[1], got.Errors)
@@ -213,7 +213,7 @@ func TestLies(t *testing.T) {
 		_, _, faults := lab.CheckSample(&k.phase, k.want, lab.Seen{Possible: 30 * time.Millisecond}, &k.said)
 		want := "phase " + c.kind + ": " + c.want
 		if len(faults) == 0 {
-			t.Errorf("nothing found, want %q", want)
+			t.Errorf("no fault, want %q", want)
 			continue
 		}
 		found := false

@@ -376,10 +376,10 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 }
 
 // sliceTimes returns the wall time of each slice of a phase. The parameter "ends" has the times from the
-// beginning of the phase to the end of each slice but the last. The parameter "total" is the time to the end
-// of the last slice. If these times decrease, or if the worker does not report them, sliceTimes returns nil. A
-// slice may have taken no time: the time of a mix is the greatest time of a client, and this client may have
-// ended before the slice.
+// beginning of the phase to the end of each slice but the last. The parameter "total" is the time to the
+// end of the last slice. If these times decrease, or if the worker does not report them, sliceTimes returns
+// nil. The time of a slice may be 0, because the time of a mix is the greatest of its clients' times, and
+// the client with that time may have ended before the slice.
 func sliceTimes(ends []int64, total int64) (times []int64) {
 	if ends[len(ends)-1] == 0 {
 		return nil

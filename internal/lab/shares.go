@@ -21,7 +21,7 @@ type shares struct {
 	dir     string // directory in which the worker was started
 	cancel  context.CancelCauseFunc
 	others  *others       // the processes of the current mix other than the first; nil: none
-	spent   []*result.CPU // CPU time of further processes that have ended
+	spent   []*result.CPU // CPU time of the other processes that have ended
 	part    *part         // the process to which this session belongs; nil: the first process of the mix
 }
 
@@ -31,9 +31,9 @@ type others struct {
 	phase  string
 	parts  []*part
 	begin  chan struct{}        // closed when all processes may begin the mix
-	failed atomic.Pointer[part] // the further process that failed first; nil: none
-	over   atomic.Bool          // whether the first process ended by itself, so that failures of further processes do not count
-	ended  bool                 // whether all further processes have ended without errors
+	failed atomic.Pointer[part] // the process in parts that failed first; nil: none
+	over   atomic.Bool          // whether the first process ended by itself, so that failures of the other processes do not count
+	ended  bool                 // whether all processes in parts have ended without errors
 }
 
 // part is one of the processes of a mix other than the first. It has its own session. Its worker does a share
@@ -54,9 +54,10 @@ func (p *part) String() string { return processName(p.number, p.of) }
 // processName names a process of a trial in messages. The parameter "number" is counted from 0.
 func processName(number, of int) string { return fmt.Sprintf("process %d of %d", number+1, of) }
 
-// mark returns the mark of a worker's process (see [process.MarkVariable]). The mark of the first process of a
-// mix is dir, and the marks of the other processes begin with dir. So if all processes with the mark of the
-// first process are killed, the other processes are killed, too. They can also be killed alone.
+// mark returns the mark of a worker's process (see [process.MarkVariable]). The mark of the first process
+// of a mix is dir. The marks of the other processes begin with dir and a slash. So when the first process
+// and its children are killed by their mark, the other processes are killed, too. Each of the other
+// processes can also be killed alone.
 func (p *part) mark(dir string) string {
 	if p == nil {
 		return dir
@@ -65,7 +66,7 @@ func (p *part) mark(dir string) string {
 }
 
 // prepared handles the answer with which a worker says that it can begin a mix in several processes. If the
-// first process sends this answer, prepared starts the further processes one after another, and then lets all
+// first process sends this answer, prepared starts the other processes one after another, and then lets all
 // processes begin.
 func (s *session) prepared(a *protocol.Response) error {
 	n := s.want.Settings.Processes()
@@ -93,7 +94,7 @@ func (s *session) prepared(a *protocol.Response) error {
 }
 
 // shared handles the answer with which a worker says that it has done its share of the mix. When all
-// processes have sent this answer, the further processes end one after another, and the first process
+// processes have sent this answer, the other processes end one after another, and the first process
 // continues alone.
 func (s *session) shared(a *protocol.Response) error {
 	o := s.others
@@ -129,9 +130,9 @@ func (s *session) mixes(a *protocol.Response) bool {
 	return s.next > 0 && s.current().Mix != nil && s.current().Name == a.Phase
 }
 
-// until waits until a further process closes the channel "event". It returns an error if the process or the
-// trial ends first. If the trial's time is up, until also fails the trial. The parameter "missing" is the part
-// of the trial's message that says what did not happen.
+// until waits until the process p closes the channel "event". It returns an error if this process or the
+// trial ends first. If the trial's time is up, until also fails the trial. The parameter "missing" says,
+// for the message, what the process has not done.
 func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	select {
 	case <-event:
@@ -163,7 +164,8 @@ func (p *part) await(said, then chan struct{}, order string) error {
 	}
 }
 
-// newPart returns a further process for the current mix. The process is not started yet.
+// newPart returns a process of the current mix that is not the first process. It does not start the
+// process.
 func (s *session) newPart(o *others, number, of int) *part {
 	c := *s.want
 	c.Plan = &plan.Plan{Files: c.Plan.Files, DataSets: c.Plan.DataSets, Phases: []plan.Phase{*s.current()}}
@@ -176,7 +178,8 @@ func (s *session) newPart(o *others, number, of int) *part {
 	return p
 }
 
-// run runs the process. If this process is the first of the further processes to fail, run also ends the trial.
+// run runs the process. If it fails, and no other process in p.others.parts has failed before, run also
+// ends the trial.
 func (p *part) run(first *session) {
 	defer close(p.ended)
 	req := first.request
@@ -188,16 +191,16 @@ func (p *part) run(first *session) {
 	}
 }
 
-// dismiss is called when the first process has sent its last answer. If the trial was not
-// canceled, failures of the further processes no longer count.
+// dismiss is called when the first process has sent its last answer. If the trial was not canceled,
+// failures of the other processes no longer count.
 func (o *others) dismiss(ctx context.Context) {
 	if o != nil && ctx.Err() == nil {
 		o.over.Store(true)
 	}
 }
 
-// end ends the further processes that still run. If one of them failed before the first process, the trial
-// gets the reason of that further process.
+// end ends the processes in o.parts that still run. If one of them failed before the first process of the
+// mix, the trial gets the reason of that failure.
 func (o *others) end(s *session) {
 	if o == nil {
 		return
@@ -216,7 +219,7 @@ func (o *others) end(s *session) {
 	s.trial.Reason.Phase = o.phase
 }
 
-// partial keeps the sample that one of the mix's further processes sent. The sample has only this
+// partial keeps the sample of a process other than the first process of a mix. The sample has only this
 // process's share of the mix.
 func (s *session) partial(said *protocol.Sample) error {
 	s.part.said = said

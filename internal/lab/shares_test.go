@@ -53,8 +53,8 @@ phases:
   - {name: left, query: SELECT key FROM done, columns: [int]}
 `
 
-// sharedCase returns the case of the workload upgrades for an executable. words are replacements in the
-// workload.
+// sharedCase returns the case of the workload "upgrades" for an executable. The parameter "words" has
+// replacements for words in the workload's text.
 func sharedCase(t *testing.T, executable string, words ...string) *lab.Case {
 	t.Helper()
 	return casesOf(t, executable, 7, nil, nil, parse(t, strings.NewReplacer(words...).Replace(upgrades)))[0]
@@ -70,7 +70,7 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("%d operations, %d latencies: want 1000", mix.Operations, mix.Latency[0].Count)
 	}
 	if mix.Failed == 0 {
-		t.Error("no process was in the other's way")
+		t.Error("no operation failed because of the other process")
 	}
 	for _, e := range mix.Errors {
 		if e.Name != "SQLITE_BUSY" && e.Name != "SQLITE_BUSY_SNAPSHOT" {
@@ -78,13 +78,13 @@ func TestProcesses(t *testing.T) {
 		}
 	}
 	if done := mix.Operations - mix.Failed; left.Rows != done {
-		t.Errorf("the database has %d rows, of %d operations that did not fail", left.Rows, done)
+		t.Errorf("the database has %d rows, want %d, one for each operation that did not fail", left.Rows, done)
 	}
 	if mix.ApartNS == nil || left.ApartNS != nil {
-		t.Errorf("how far apart the processes began: %v, and of a query %v: want it of the mix", mix.ApartNS, left.ApartNS)
+		t.Errorf("ApartNS is %v for the mix and %v for the query: want it only for the mix", mix.ApartNS, left.ApartNS)
 	}
 	if n := got.Proof.Connections[0]["processes"]; n != "2" || len(got.Proof.Connections) != 1 {
-		t.Errorf("%d connections of each of %s processes: want one of each of 2", len(got.Proof.Connections), n)
+		t.Errorf("%d connections in each of %s processes: want 1 in each of 2", len(got.Proof.Connections), n)
 	}
 }
 
@@ -285,7 +285,7 @@ func TestMergeShares(t *testing.T) {
 	}
 	second.Instructions = 0
 	if got, err = lab.MergeShares([]*protocol.Sample{first, second}); err != nil || got.Instructions != 0 {
-		t.Errorf("%d instructions where one process does not tell, %v", got.Instructions, err)
+		t.Errorf("%d instructions, although one process does not report them: want 0, %v", got.Instructions, err)
 	}
 }
 

@@ -13,30 +13,35 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// sliceTime is the intended duration of a slice of a phase, for a driver of median speed. If only two cases do
-// the same work, a slice of rows to insert, or of operations of one client, lasts half as long. There is then
-// only one other trial between two slices, so the caches are less cold. Twice as many slices also make the
-// ratio more precise.
+// sliceTime is the intended duration of a slice of a phase, for a driver of median speed. If only two cases
+// do the same work, slices last half as long, except for servers, replays and phases with several clients.
+// Shorter slices are possible because only one other trial runs between two slices, so the caches are less
+// cold. And more slices make the ratio more precise.
 const sliceTime = 2 * time.Millisecond
 
-// When a slice of a phase with several clients ends, clients wait until every operation has ended. All clients
-// begin the next slice at the same moment, so they wait more often for locks. Such a slice lasts at least
-// crowdSlices times as long as sliceTime, and at least slowOperations times as long as the slowest driver's
-// operations (99th percentile). Most phases are shorter, so they are measured in one piece. For servers and
-// replays, the cost of cold caches is not subtracted. With one client, their slices last aloneSlices times as
-// long as sliceTime.
+// When a slice of a phase with several clients ends, clients wait until every operation has ended. All
+// clients begin the next slice at the same moment, so they wait more often for locks. So that this matters
+// little, such a slice lasts at least crowdSlices times as long as sliceTime, and at least slowOperations
+// times as long as the slowest driver's operations (99th percentile). Most phases are shorter, so they are
+// measured in one piece.
+//
+// For servers and replays, the cost of cold caches is not subtracted. So even with one client, their slices
+// last aloneSlices times as long as sliceTime.
 const (
 	crowdSlices    = 250
 	slowOperations = 50
 	aloneSlices    = 10
 )
 
-// A trial repeats a query that the plan executes once. It executes the query usualRepeats times, and more often
-// if that takes less than shortestRepeats or if the measured phases would take less than leastInClock of the
-// trial's time. For a query with several clients, crowdRepeats takes the place of shortestRepeats, because its
-// executions vary much more. But the executions of a driver of median speed should not take longer than
-// longestRepeats, those of the slowest driver not longer than slowestRepeats, and there are at most mostRepeats
-// of them.
+// A trial repeats a query that the plan executes once. The number of executions is large enough for these
+// rules:
+//   - It is at least usualRepeats.
+//   - All executions together take at least shortestRepeats. With several clients, they take at least
+//     crowdRepeats, because then the executions vary much more.
+//   - The measured phases take at least the fraction leastInClock of the trial's time.
+//
+// But the executions should not take longer than longestRepeats with a driver of median speed, or than
+// slowestRepeats with the slowest driver. There are at most mostRepeats of them.
 //
 // More executions would leave time for fewer rounds. The confidence intervals would then be wider, because only
 // more rounds even out the differences between processes.
@@ -52,8 +57,9 @@ const (
 
 // A query with fewer than enoughRepeats executions is divided by rows, so it pauses in the middle of an
 // execution. All its executions together should take half of longestRepeats. A query with more executions
-// pauses only between them. This is more exact, because an execution often reads data again that this or the
-// previous execution has brought into the processor's caches. A pause removes these data from the caches.
+// pauses only between them. Pausing only between executions is more exact, because an execution often reads
+// data again that this or the previous execution has brought into the processor's caches. A pause removes
+// these data from the caches.
 const enoughRepeats = 10
 
 // pace has the times of the cases that do the same work (see the function "work"). For each phase of a case,

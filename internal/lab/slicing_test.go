@@ -117,8 +117,8 @@ func testSlices(t *testing.T, executable string, reports bool) {
 		if got["timed"] < 10 {
 			t.Errorf("the phase that lasts 50 ms has %d slices", got["timed"])
 		}
-		// A slice ends when the three clients have done one operation in total. Then each of them may have
-		// done one.
+		// A slice ends when the three clients have counted one operation. Meanwhile each of the other two may
+		// have begun an operation, which it finishes. So a slice has one to three operations.
 		for name, most := range map[string]int64{"all": 120, "several": 90} {
 			if n := got[name]; n < most/3 || n > most {
 				t.Errorf("the phase %s of three clients has %d slices", name, n)

@@ -23,7 +23,7 @@ func TestSqinn(t *testing.T) {
 	b := &build.Builder{Source: source(t), Cache: t.TempDir()}
 	t.Setenv("SQINN_PATH", "")
 	t.Setenv("PATH", goOnly(t))
-	_, _, err := b.Worker(t.Context(), ref, func() { t.Error("it is built, though it could not run") })
+	_, _, err := b.Worker(t.Context(), ref, func() { t.Error("the worker is built, although it could not run") })
 	var unavailable *build.BuildError
 	if !errors.As(err, &unavailable) || unavailable.Reason.Code != "no-executable" ||
 		!strings.Contains(err.Error(), "sqinn cannot be measured: it needs sqinn, which is not in PATH: get sqinn 1.x from https://github.com/") {

@@ -36,9 +36,11 @@ var stuckLimit = 30 * time.Second
 // CheckSQL makes SQLite compile every statement of a plan, on an empty database in memory with the plan's
 // schema. So it finds mistakes in a user's SQL before any worker starts.
 //
-// Some SQL is left to the drivers, because its errors may not be the user's mistakes: SQL that exceeds the
-// limits of this check (such as checkMemory), SQL for another database, SQL that fails because there are
-// no rows, and SQL that needs a function, module or collation that this SQLite lacks.
+// Some SQL is left to the drivers, because its errors may not be the user's mistakes:
+//   - SQL that exceeds the limits of this check, such as checkMemory
+//   - SQL for another database
+//   - SQL that fails because there are no rows
+//   - SQL that needs a function, module or collation that this SQLite lacks
 //
 // The error gives the position of the SQL in the workload's file.
 func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }

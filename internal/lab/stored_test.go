@@ -74,13 +74,13 @@ func TestInserted(t *testing.T) {
 			"others numbered 20: word", "others strict 20: id word", "others source 20: id",
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("what is verified (-want +got):\n%s", d)
+			t.Errorf("tables that are verified (-want +got):\n%s", d)
 		}
 		if d := cmp.Diff([]result.Warning{{Code: "unverified", Phase: "unknown", Message: "nobody can check the rows inserted " +
 			"into copies, which may be changed by the trigger copy; into unlike, which resolves conflicts by IGNORE or REPLACE; " +
 			"into choosy, which may be changed by the trigger choose; into looks, which is a view; into texts, which is a virtual table"},
 		}, c.Beforehand); d != "" {
-			t.Errorf("what is not (-want +got):\n%s", d)
+			t.Errorf("warnings about tables that are not verified (-want +got):\n%s", d)
 		}
 		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
 		for range 2 { // the second trial only counts rows

@@ -64,8 +64,8 @@ phases:
 	}
 }
 
-// TestTypesAreCheckedOnce checks that workers need not check the types of values again after a trial of
-// the case was OK. The second request says so, and the worker in this test then fails.
+// TestTypesAreCheckedOnce checks that workers need not check the types of values again after a trial of the
+// case was OK. The second request says that the types are known, and the worker in this test then fails.
 func TestTypesAreCheckedOnce(t *testing.T) {
 	t.Parallel()
 	c := tinyCase(t, faulty(t, "types-known"))

@@ -79,7 +79,7 @@ func parse(t *testing.T, yaml string) *workload.Workload {
 	return w
 }
 
-// tinyCase returns the case of the workload tiny for an executable.
+// tinyCase returns the case of the workload "tiny" for an executable.
 func tinyCase(t *testing.T, executable string) *lab.Case {
 	t.Helper()
 	c := tinyCaseOf(t, build.Ref{Name: executable, Path: executable})
@@ -87,7 +87,7 @@ func tinyCase(t *testing.T, executable string) *lab.Case {
 	return c
 }
 
-// tinyCaseOf returns the case of the workload tiny for a driver.
+// tinyCaseOf returns the case of the workload "tiny" for a driver.
 func tinyCaseOf(t *testing.T, ref build.Ref) *lab.Case {
 	t.Helper()
 	m := lab.Matrix{
@@ -310,8 +310,8 @@ func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	return []driver.Settings{s, other}
 }
 
-// insertedBy returns the answer of a worker with this fault after an insert. The answer describes the rows that
-// the worker has read back from the only table of the workload tiny.
+// insertedBy returns the answer of a worker with this fault after an insert. The answer describes the rows
+// that the worker has read back from the only table of the workload "tiny".
 func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserted {
 	var list []protocol.Inserted
 	for _, s := range in.Verify {

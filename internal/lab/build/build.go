@@ -294,8 +294,9 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
 }
 
-// compile builds a driver's worker with further flags and environment variables. The parameter "out" is the
-// path of the executable. It returns the go command's standard error. Temporary files are in dir.
+// compile builds a driver's worker. The parameters "flags" and "variables" are flags and environment
+// variables to add to the driver's own. The parameter "out" is the path of the executable. compile returns
+// the go command's standard error. Temporary files are in dir.
 func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out string, flags, variables []string) (said string, err error) {
 	cmd := b.command(ctx, slices.Concat([]string{"build", "-o", out}, flags, tagFlags(ref, env), []string{"./worker"})...)
 	cmd.Dir = ref.Known.Dir
@@ -307,8 +308,9 @@ func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out
 	return output.String(), err
 }
 
-// modFlags returns the flags for building a directory, or a version other than the pinned version. It
-// writes a go.mod into dir, and the flags name this file. For the pinned version it returns nil.
+// modFlags returns the flags for building a driver with its library from a directory, or in a version other
+// than the pinned version. It writes a go.mod into dir, and the flags name this file. For the pinned
+// version it returns nil.
 func modFlags(ref Ref, dir string) ([]string, error) {
 	if ref.Version == "" && ref.Dir == "" {
 		return nil, nil
@@ -324,9 +326,9 @@ func tagFlags(ref Ref, env *toolchain) []string {
 	return nil
 }
 
-// versionMod writes a go.mod that requires only the worker module and the wanted version of the library. For a
-// directory, it also replaces the library by the directory. So the library gets exactly the dependencies that
-// its own go.mod requires. versionMod returns the path of the file.
+// versionMod writes a go.mod that requires only the worker module and the wanted version of the library. So
+// the library gets exactly the dependencies that its own go.mod requires. If the library is in a directory,
+// the go.mod also replaces the library's module by that directory. versionMod returns the path of the file.
 func versionMod(ref Ref, dir string) (string, error) {
 	file := filepath.Join(ref.Known.Dir, "go.mod")
 	data, err := directory.ReadRegular(file, maxModule)

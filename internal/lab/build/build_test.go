@@ -85,7 +85,7 @@ func made(t *testing.T, s build.Source, cache string, ref build.Ref) (path strin
 		t.Fatal(err)
 	}
 	if before == built {
-		t.Errorf("Built said %v, and building was %v", before, built)
+		t.Errorf("Built returned %v, but Worker built the worker: %v", before, built)
 	}
 	if with["go"] == "" || with["module_version"] == "" {
 		t.Errorf("built with %v", with)
@@ -122,7 +122,7 @@ func TestCache(t *testing.T) {
 	}
 	same("asked again")
 	write(t, s.Root, map[string]string{"worker/a_test.go": "package worker // changed\n", "worker/testdata/x": "changed", "lab/a.go": "package lab\n"})
-	same("what is not linked has changed")
+	same("files that are not linked have changed")
 
 	version := ref
 	version.Name, version.Version = "toy@v1.2.3", "v1.2.3"
@@ -198,7 +198,7 @@ func TestRelativeCache(t *testing.T) {
 	t.Chdir(here)
 	path, built := made(t, s, "cache", ref)
 	if dir := filepath.Join(here, "cache"); !built || filepath.Dir(path) != dir {
-		t.Errorf("built %v: %s, want it in %s", built, path, dir)
+		t.Errorf("built: %v; the worker is %s, want it in %s", built, path, dir)
 	}
 	if again, built := made(t, s, "./cache", ref); again != path || built {
 		t.Errorf("asked again: %s, built again: %v", again, built)
@@ -303,7 +303,7 @@ func TestNoToolchain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.variable != "CC" {
-				t.Setenv("CC", "") // makes the testing package restore the variable after the test
+				t.Setenv("CC", "") // otherwise a CC from the environment would be used instead of gcc
 			}
 			t.Setenv(c.variable, c.value)
 			cache := t.TempDir()

@@ -35,8 +35,9 @@ func (b *Builder) Download(ctx context.Context, refs []Ref) (stop func()) {
 	}
 }
 
-// missing returns a function for each worker that is not built and whose modules no other call of Download
-// downloads. The function downloads the worker's modules, unless ctx has ended.
+// missing returns a function for each worker that must be built. The function downloads the worker's
+// modules, unless ctx has ended. A worker is skipped if another call of Download already downloads its
+// modules.
 func (b *Builder) missing(ctx context.Context, refs []Ref) (list []func()) {
 	for _, ref := range refs {
 		if ref.Path != "" || len(ref.Known.Command) > 0 {

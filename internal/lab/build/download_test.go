@@ -103,6 +103,6 @@ func TestBuildsDuringDownloads(t *testing.T) {
 		t.Errorf("%v downloading, %v building", downloading, building)
 	}
 	if e := b.Expect(ctx, refs, 1); e.Total != 0 || len(e.Builds) != 0 {
-		t.Errorf("all is built, and expected are %+v", e)
+		t.Errorf("all workers are built, but Expect returns %+v", e)
 	}
 }

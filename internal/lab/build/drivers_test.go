@@ -59,7 +59,7 @@ func TestDrivers(t *testing.T) {
 			}
 			if d, setting := driver.LookupSetting(name); setting && pair {
 				if v, err := d.Canonical(value); err != nil || v != value {
-					t.Errorf("%s: limit %s would never be found: %v", k.Name, what, err)
+					t.Errorf("%s: limit %s is not in canonical form, so it would never be found: %v", k.Name, what, err)
 				}
 			}
 		}
@@ -76,7 +76,7 @@ func TestDrivers(t *testing.T) {
 		t.Errorf("got %s, want %s", names, want)
 	}
 	if got := strings.Join(optional, " "); got != "python python-fetchall rqlite sqinn" {
-		t.Errorf("optional are %s", got)
+		t.Errorf("the optional drivers are %s", got)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestParseRef(t *testing.T) {
 func TestFindSource(t *testing.T) {
 	root := source(t).Root
 	if wd, err := os.Getwd(); err != nil || filepath.Join(wd, "..", "..", "..") != root {
-		t.Errorf("the source tree of %s is said to be %s (%v)", wd, root, err)
+		t.Errorf("in %s, FindSource found the source tree %s (%v)", wd, root, err)
 	}
 	if _, err := build.FindSource(filepath.Join(root, "internal")); err == nil || !strings.Contains(err.Error(), "is not the source tree") {
 		t.Errorf("a directory within: %v", err)
@@ -203,7 +203,7 @@ func TestBrokenDriver(t *testing.T) {
 			}
 			write(t, dir, files)
 			if list, err := (build.Source{Root: dir}).Drivers(); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), filepath.Join("drivers", "x")) {
-				t.Errorf("%+v, %v; want %s, and where", list, err, c.want)
+				t.Errorf("%+v, %v; want %s, and the path of the driver", list, err, c.want)
 			}
 		})
 	}
@@ -228,6 +228,6 @@ func empty(t *testing.T, dir string) {
 	t.Helper()
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
-		t.Errorf("left in the directory for databases: %v, %v", left, err)
+		t.Errorf("files left in the directory: %v, %v", left, err)
 	}
 }

@@ -27,13 +27,13 @@ type Expectation struct {
 // An ExpectedBuild says how long it is likely to take to build a worker.
 type ExpectedBuild struct {
 	Name  string        // name of the driver
-	Ready time.Duration // time from the beginning until its modules are downloaded
+	Ready time.Duration // time from the start of all downloads until the modules of this worker are downloaded
 	Takes time.Duration
 }
 
-// EndOf returns the time at which the last of the workers is built. No build begins before the time
-// "now". Some builds may already be running. The parameter "busy" has the times at which they end. All
-// times are counted from the beginning.
+// EndOf returns the time at which the last of the workers is built. No build begins before the time "now".
+// Some builds may already be running. The parameter "busy" has the times at which they end. All times count
+// from the start of all downloads.
 func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (end time.Duration) {
 	places := slices.Repeat([]time.Duration{now}, atOnce) // when each of the places for a build becomes free
 	copy(places, busy)
@@ -48,7 +48,7 @@ func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (en
 var typical = map[driver.Kind]struct {
 	build     time.Duration // build time on two cores, on which another worker is built at the same time
 	megabytes float64       // size of the download
-	again     float64       // fraction of the build time and of the download that a further driver of this kind needs; drivers share Go packages, but no C code
+	again     float64       // for each driver of this kind after the first: fraction of the build time and download that remains, because drivers share Go packages, but not C code
 }{
 	driver.Cgo:        {70 * time.Second, 5, 1},
 	driver.Transpiled: {45 * time.Second, 50, 0.5},

@@ -9,7 +9,7 @@ import (
 // VersionMod writes the go.mod for building another version.
 var VersionMod = versionMod
 
-// ShortLimits sets the time limits for asking servers and programs until the test ends.
+// ShortLimits sets, until the test ends, the time limits for asking servers and programs.
 func ShortLimits(t *testing.T, limit time.Duration) {
 	status, version := statusLimit, versionLimit
 	statusLimit, versionLimit = limit, limit

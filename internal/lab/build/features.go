@@ -18,9 +18,9 @@ func (r Ref) Obtain(key string) string {
 	return r.Known.Obtain[key]
 }
 
-// For returns the driver to measure a workload that needs the features with these keys: r, or a variant of r
-// that has more features. It also returns the keys of the features for which the variant is needed. If the
-// user named the driver with options, For returns r.
+// For returns the driver with which to measure a workload. The workload needs the features with these keys.
+// The result is r, or a variant of r that has more features. For also returns the keys of the features for
+// which the variant is needed. If the user named the driver with options, For returns r.
 func (r Ref) For(needs []string) (Ref, []string) {
 	if r.Known == nil || len(r.Options) > 0 {
 		return r, nil

@@ -115,8 +115,8 @@ type stripped struct {
 	flags   []string
 }
 
-// build builds the worker with further environment variables. It returns the time of the build, in ns, and
-// the executable's size in bytes.
+// build builds the worker. The parameter "environment" has environment variables to add. build returns the
+// time of the build, in ns, and the executable's size in bytes.
 func (s *stripped) build(ctx context.Context, environment ...string) (ns, size int64, err error) {
 	out := filepath.Join(s.dir, "worker")
 	defer os.Remove(out)

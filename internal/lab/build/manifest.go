@@ -176,8 +176,8 @@ func (r Ref) CheckServers() error {
 }
 
 // unreached says why the servers listed in n.Unless cannot be used. It returns "" if they can be used. One
-// usable server is enough. But if any server refuses the password, that is an error, because it is always a
-// mistake.
+// usable server is enough. But a wrong password is always a mistake, so it is an error if any server
+// refuses the password.
 func (n *Need) unreached(ctx context.Context) string {
 	list, why := n.addresses()
 	if why != "" {
@@ -366,7 +366,8 @@ func (r Ref) Elsewhere() bool {
 	return r.Known != nil && r.Known.Needs.given()
 }
 
-// given reports whether the user has set the variable n.Unless, which replaces the program.
+// given reports whether the user has set the environment variable n.Unless. If so, the program is not
+// needed.
 func (n *Need) given() bool {
 	return n != nil && n.Unless != "" && os.Getenv(n.Unless) != ""
 }

@@ -75,8 +75,8 @@ func TestScriptedDriver(t *testing.T) {
 	}
 }
 
-// TestDriverLacks checks that the message about a program that a driver lacks says what to
-// do, and that nothing is built.
+// TestDriverLacks checks drivers whose program is missing or wrong. The message must say what to do, and
+// nothing may be built.
 func TestDriverLacks(t *testing.T) {
 	here := t.TempDir()
 	programs := map[string]string{
@@ -146,8 +146,8 @@ func TestDriverLacks(t *testing.T) {
 	}
 }
 
-// TestServerUnreached checks that servers that the user names are checked before anything is
-// built, and that no message contains the password.
+// TestServerUnreached checks that the user's servers are asked before anything is built, and that no
+// message contains the password.
 func TestServerUnreached(t *testing.T) {
 	guard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch user, password, _ := r.BasicAuth(); {

@@ -54,8 +54,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestUseWaitsForPrune checks that the function use waits while prune removes workers. Otherwise use could
-// mark a worker that prune then removes.
+// TestUseWaitsForPrune checks that the function "use" waits while prune removes workers. Otherwise "use"
+// could mark a worker that prune then removes.
 func TestUseWaitsForPrune(t *testing.T) {
 	cache := t.TempDir()
 	path := filepath.Join(cache, "worker")
@@ -73,7 +73,7 @@ func TestUseWaitsForPrune(t *testing.T) {
 	}()
 	select {
 	case <-used:
-		t.Error("it was marked while the cache was locked")
+		t.Error("the worker was marked while the cache was locked")
 	case <-time.After(20 * time.Millisecond):
 	}
 	lock.Close()

@@ -84,8 +84,8 @@ func pruneSources(parent string, since time.Time) {
 }
 
 // pruneSource removes unpacked sources that have not been used since the given time. It keeps them if a
-// process uses them, or if a file in dir was changed or added. If no file says when the sources were last
-// used, pruneSource creates that file, which marks the sources as used now.
+// process uses them, or if a file in dir was changed, added or removed. If no file says when the sources
+// were last used, pruneSource creates that file, which marks the sources as used now.
 func pruneSource(dir string, since time.Time) {
 	f, err := os.OpenFile(dir+useSuffix, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -80,7 +80,7 @@ func TestSourcesPruned(t *testing.T) {
 	if s, err := build.FindSource(stay["in use"]); err != nil || s.Root != stay["in use"] {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if err := os.Chtimes(stay["in use"]+".use", long, long); err != nil { // pretends that the process that uses the sources started that long ago
+	if err := os.Chtimes(stay["in use"]+".use", long, long); err != nil { // as if the process that uses the sources had started long ago
 		t.Fatal(err)
 	}
 
@@ -111,7 +111,7 @@ func TestSourcesPruned(t *testing.T) {
 		t.Errorf("unpacked to %s, want %s", again, root)
 	}
 	if _, err := os.Lstat(stay["in use"]); !os.IsNotExist(err) {
-		t.Errorf("what is no longer used is still there: %v", err)
+		t.Errorf("sources that are no longer in use are still there: %v", err)
 	}
 }
 

@@ -149,8 +149,8 @@ func checkedOut(ctx context.Context, dir string) map[string]string {
 	return info
 }
 
-// variantHint returns the end of the message that a driver cannot be built. It names the
-// options or the directory that may be the cause.
+// variantHint returns the end of the message about a driver that cannot be built. It names the options or
+// the directory that may be the cause.
 func (r Ref) variantHint() string {
 	var made []string
 	for _, key := range r.optionKeys() {

@@ -15,8 +15,8 @@ import (
 )
 
 // checkTags returns a [*BuildError] if a variant has a build tag that is used neither by its library nor by
-// the library's dependencies, because such a tag changes nothing. The parameter "flags" has the flags of
-// the build that select files.
+// the library's dependencies, because such a tag changes nothing. The parameter "flags" has those flags of
+// the build that decide which files are compiled.
 func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags []string) error {
 	tags := ref.words("tags")
 	if len(tags) == 0 {
@@ -61,7 +61,7 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 }
 
 // tagLine matches the lines of a Go file that can contain build tags: build constraints, and #cgo lines, in
-// which constraints can stand before the flags. tagWord matches a word in such a line, which may be a tag.
+// which constraints can come before the flags. tagWord matches a word in such a line, which may be a tag.
 var (
 	tagLine = regexp.MustCompile(`(?m)^(//go:build|//\s*\+build|.*#cgo)\s.*$`)
 	tagWord = regexp.MustCompile(`[\w.]+`)

@@ -32,7 +32,7 @@ func only(t *testing.T, cache, dir string) {
 	list, err := os.ReadDir(cache)
 	list = slices.DeleteFunc(list, func(e os.DirEntry) bool { return filepath.Join(cache, e.Name()) == dir+".use" })
 	if err != nil || len(list) != 1 || filepath.Join(cache, list[0].Name()) != dir {
-		t.Errorf("in the cache: %v, %v; want %s alone", list, err, dir)
+		t.Errorf("the cache contains %v (%v), want only %s", list, err, dir)
 	}
 }
 

@@ -53,15 +53,15 @@ const environmentPrefix = "env."
 // reserved are the environment variables that sqlite3perf itself sets for workers and builds.
 var reserved = []string{"SQLITE_TMPDIR", "TMPDIR", "GOTMPDIR", process.MarkVariable}
 
-// matching returns a function for the field canonical of an option. The function accepts a value if it
+// matching returns a function for the field "canonical" of an option. The function accepts a value if it
 // matches the expression, and returns it unchanged.
 func matching(expression string) func(string) (string, bool) {
 	re := regexp.MustCompile(`^(` + expression + `)$`)
 	return func(v string) (string, bool) { return v, re.MatchString(v) }
 }
 
-// joined returns a function for the field canonical of an option. The function accepts words separated by +
-// or spaces. It sorts the words, removes duplicates and joins the words with +.
+// joined returns a function for the field "canonical" of an option. The function accepts words separated by
+// + or spaces. It sorts the words, removes duplicates and joins the words with +.
 func joined(word string) func(string) (string, bool) {
 	re := regexp.MustCompile(`^` + word + `$`)
 	return func(v string) (string, bool) {

@@ -90,7 +90,7 @@ func TestParseVariant(t *testing.T) {
 			t.Errorf("%s: got %+v, env %q", c.typed, got, got.Env())
 		}
 		if again, err := build.ParseRef(t.Context(), got.Name, list); err != nil || again.Name != got.Name || !maps.Equal(again.Options, got.Options) {
-			t.Errorf("%s: its name means %+v, %v", c.typed, again, err)
+			t.Errorf("%s: its name is parsed as %+v, %v", c.typed, again, err)
 		}
 	}
 	for typed, want := range map[string]string{
@@ -272,7 +272,7 @@ func main() { fmt.Println(worker.Name + worker.Tagged) }
 	t.Setenv("GOFLAGS", "-tags=special")
 	both, _ := made(t, s, cache, variant(map[string]string{"tags": "other"}))
 	if out, err := exec.Command(both).Output(); err != nil || string(out) != "one, tagged\n" {
-		t.Errorf("a tag beside one of GOFLAGS: it says %q, %v", out, err)
+		t.Errorf("a tag in addition to one in GOFLAGS: the worker says %q, %v", out, err)
 	}
 	t.Setenv("GOFLAGS", "")
 	b := &build.Builder{Source: s, Cache: cache}

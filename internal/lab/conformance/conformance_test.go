@@ -176,7 +176,7 @@ func TestVectors(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	if err != nil || !bytes.Equal(b.Bytes(), want) {
-		t.Errorf("%s is not what the generators make (%v): go test ./internal/lab/conformance -run TestVectors -update", file, err)
+		t.Errorf("%s does not have the values of the generators (%v): run go test ./internal/lab/conformance -run TestVectors -update", file, err)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestLimitsAreHeld(t *testing.T) {
 		t.Fatalf("failures %q, want %q: %v", names, want, got)
 	}
 	if words := got["settings/cache_size=100"]; !strings.Contains(words, `declare "cache_size=100" with the reason under limits`) {
-		t.Errorf("no word of the limit to declare in %q", words)
+		t.Errorf("the message does not say which limit to declare: %q", words)
 	}
 	s.Info.Limits = map[string]string{"cache_size": "it has none", "cache=private": "untrue"}
 	got = failures(t, s, chosen)
@@ -278,7 +278,7 @@ func TestFilesAreRefused(t *testing.T) {
 	}
 }
 
-// changed is a driver that passes the settings to the function change before it opens a database.
+// changed is a driver that passes the settings to the function "change" before it opens a database.
 type changed struct {
 	driver.Driver
 	change func(driver.Settings) error

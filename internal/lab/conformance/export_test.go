@@ -29,7 +29,7 @@ func Answers(ctx context.Context, s *Subject) (map[string]answer, error) {
 				a.Results[r.Name] = r.Count
 			}
 			for _, l := range m.Latency {
-				if mix(c.Plan, m.Phase) && c.Workload != "during" { // in during, the number of operations depends on the machine
+				if mix(c.Plan, m.Phase) && c.Workload != "during" { // in the workload "during", the number of operations depends on the machine
 					if a.Operations == nil {
 						a.Operations = map[string]int64{}
 					}

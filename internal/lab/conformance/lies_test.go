@@ -262,8 +262,8 @@ func TestLies(t *testing.T) {
 }
 
 // told runs a correct worker and copies its answers to standard output. The lie with this name changes the
-// answers, except the answers to describe requests and to the trial that runs before the first check. If the
-// lie has a function open, the worker opens databases with changed settings.
+// answers, except the answers to describe requests and to the trial that runs before the first check. If
+// the lie has a function "open", the worker opens databases with changed settings.
 func told(name string, d driver.Driver) {
 	l, ok := lies[name]
 	if !ok {

@@ -106,8 +106,8 @@ func final(answer string) bool {
 	return answer == protocol.TypeInfo || answer == protocol.TypeDone || answer == protocol.TypeFailed || answer == protocol.TypeResult
 }
 
-// request returns the request for a trial of the workload in the parameter "text", after it has applied each
-// change to the request.
+// request returns, as JSON, the request for a trial of the workload in the parameter "text". It first
+// applies each change to the request.
 func (s *Subject) request(text string, change ...func(*protocol.Request)) ([]byte, error) {
 	c, err := s.caseOf(text, nil)
 	if err != nil {
@@ -122,8 +122,8 @@ func (s *Subject) request(text string, change ...func(*protocol.Request)) ([]byt
 	return json.Marshal(req)
 }
 
-// askTrial sends the request for a trial of the workload in the parameter "text", after it has applied each
-// change to the request.
+// askTrial sends the request for a trial of the workload in the parameter "text". It first applies each
+// change to the request. The parameter "hangUp" is as in the method "ask".
 func (s *Subject) askTrial(ctx context.Context, text string, hangUp func(*protocol.Response) bool, change ...func(*protocol.Request)) (*heard, error) {
 	line, err := s.request(text, change...)
 	if err != nil {

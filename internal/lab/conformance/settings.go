@@ -101,8 +101,9 @@ func dropsCaches(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// readsCount reports whether the system drops files in a directory from its page cache, and counts the bytes
-// that a process then reads from the disk.
+// readsCount reports whether dropsCaches can check reads in this directory. This is possible only if the
+// system drops files from its page cache on request, and counts the bytes that a process then reads from
+// the disk.
 func readsCount(dir string) (bool, error) {
 	data := make([]byte, 1<<20)
 	f, err := os.Create(filepath.Join(dir, "dropped"))
@@ -121,9 +122,9 @@ func readsCount(dir string) (bool, error) {
 	return process.OwnBytesRead()-before >= int64(len(data)), err
 }
 
-// tellsChange checks that the worker reports a setting that SQL has changed although the workload declares no
-// change. Because of this report, package lab refuses the trial. The SQL is in the phase that the parameter
-// "phase" names, or in the schema if "phase" is "".
+// tellsChange returns a check that runs a workload whose SQL changes a setting, although the workload
+// declares no change. The worker must report the changed value, so that package lab refuses the trial. The
+// SQL is in the phase that the parameter "phase" names, or in the schema if "phase" is "".
 func tellsChange(phase, text string) func(context.Context, *Subject) error {
 	after := "the schema"
 	if phase != "" {

@@ -42,9 +42,9 @@ func well(t *result.Trial) error {
 	if t.Status != result.OK {
 		return &trialError{t}
 	}
-	// A run continues despite warnings, but if a worker causes a warning, it breaks a promise. Four warnings
-	// are not caused by the worker: the load generator is the bottleneck, it is late, processes begin at
-	// different times, or the system keeps files in its page cache.
+	// A run continues despite warnings. But a worker that causes a warning breaks a promise of the
+	// protocol. Four warnings are not caused by the worker: the load generator is the bottleneck, it is
+	// late, processes begin at different times, or the system keeps files in its page cache.
 	others := []string{result.WarningCeiling, result.WarningLate, result.WarningApart, result.WarningCached}
 	for _, w := range t.Warnings {
 		if !slices.Contains(others, w.Code) {
@@ -56,8 +56,8 @@ func well(t *result.Trial) error {
 
 // turns returns a check that runs two trials of a workload, which take turns. The check does this several
 // times, as the parameter "rounds" says. The first time, each phase is in one piece. After that, each phase
-// is in slices of a few operations. A worker may ignore the slices. It may also go on without waiting for the
-// order to proceed, but a worker that does so must not claim that it waits.
+// is in slices of a few operations. A worker may ignore the slices. It may also continue without waiting
+// for the order to proceed, but then it must not report that it waits.
 func turns(text string, rounds int) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		c, err := s.caseOf(text, nil)

@@ -32,7 +32,7 @@ func talk(t *testing.T) (ask func(request) reply, end func() error) {
 	lines := bufio.NewReader(read)
 	var h hello
 	if line, err := lines.ReadBytes('\n'); err != nil || json.Unmarshal(line, &h) != nil || h.Agent != protocolVersion || h.Version != "v1" || len(h.SHA256) != 64 {
-		t.Fatalf("it begins with %s: %v", line, err)
+		t.Fatalf("the agent's first line is %s: %v", line, err)
 	}
 	ask = func(r request) (answer reply) {
 		t.Helper()
@@ -44,7 +44,7 @@ func talk(t *testing.T) (ask func(request) reply, end func() error) {
 			err = json.Unmarshal(line, &answer)
 		}
 		if err != nil || answer.ID != r.ID {
-			t.Fatalf("%s: it answers %s: %v", r.Method, line, err)
+			t.Fatalf("%s: the agent answers %s: %v", r.Method, line, err)
 		}
 		return answer
 	}
@@ -139,13 +139,13 @@ func TestReceive(t *testing.T) {
 	send(methodSend, sending{SHA256: sum, Data: []byte(text[:100])})
 	var there sent
 	if r := send(methodSend, sending{SHA256: sum, Data: []byte(text[100:]), Last: true}); json.Unmarshal(r.Result, &there) != nil || there.Path == "" {
-		t.Fatalf("whole: %+v", r)
+		t.Fatalf("complete: %+v", r)
 	}
 	if got, err := build.SHA256Of(there.Path); err != nil || got != sum {
 		t.Errorf("%s has the sum %s: %v", there.Path, got, err)
 	}
 	if r := send(methodSend, sending{SHA256: sum}); !strings.Contains(string(r.Result), there.Path) {
-		t.Errorf("it is there, but the answer is %s", r.Result)
+		t.Errorf("the worker is already there, but the answer is %s", r.Result)
 	}
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(there.Path), "receiving-*"))
 	if err != nil || len(left) > 0 {
@@ -179,7 +179,7 @@ func TestPrune(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	if fi, err := os.Stat(filepath.Join(hosts, "own", "sqlite3perf")); err != nil || fi.ModTime().Before(now.Add(-time.Minute)) {
-		t.Errorf("this one is not marked as used: %v", err)
+		t.Errorf("the executable of this version is not marked as used: %v", err)
 	}
 }
 

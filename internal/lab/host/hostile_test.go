@@ -66,7 +66,7 @@ func TestHostileRemote(t *testing.T) {
 			}
 			m, _, err := options.launch(t.Context(), "pi", "true")
 			if err == nil && m == nil {
-				t.Fatal("it says nothing")
+				t.Fatal("launch returned neither a Machine nor an error")
 			}
 			if err == nil {
 				err = m.call(t.Context(), methodSteal, nil, new(*float64), nil)
@@ -77,7 +77,7 @@ func TestHostileRemote(t *testing.T) {
 				t.Errorf("it says %.4000v\nwant %s", err, x.want)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 200<<20 {
-				t.Errorf("it took %d MiB", used>>20)
+				t.Errorf("the call allocated %d MiB", used>>20)
 			}
 		})
 	}

@@ -62,7 +62,7 @@ type sshCommand struct {
 	there  bool     // whether an agent has answered
 }
 
-// start runs a script on another machine. The parameter "more" has further options for the SSH client.
+// start runs a script on another machine. The parameter "more" has additional options for the SSH client.
 func (o *Options) start(ctx context.Context, host, script string, more ...string) (*sshCommand, error) {
 	client := o.SSH
 	if len(client) == 0 {

@@ -44,9 +44,10 @@ type Load struct {
 	// Timeout is how long the complete answer may take; 0: 10 s.
 	Timeout time.Duration
 
-	// If Slice is not 0, all connections pause together after each Slice requests. Each connection waits for
-	// its answer. Then one of them calls Pause with the duration of the load so far, without pauses. An error
-	// of Pause ends the load. A load at a fixed rate has no slices.
+	// If Slice is not 0, all connections pause together whenever that number of requests has been sent.
+	// Each connection first waits for the answer to its last request. Then one of the connections calls
+	// Pause with the duration of the load so far, without pauses. An error of Pause ends the load. A load
+	// at a fixed rate has no slices.
 	Slice int64
 	Pause func(time.Duration) error
 

@@ -110,7 +110,7 @@ func TestDuration(t *testing.T) {
 			t.Errorf("rate %v: %+v", rate, o)
 		}
 		if rate > 0 && o.OK != 25 {
-			t.Errorf("%d requests fell due in 50 ms at a rate of 500", o.OK)
+			t.Errorf("%d requests fell due in 50 ms at a rate of 500, want 25", o.OK)
 		}
 	}
 }
@@ -338,7 +338,7 @@ func TestLatencyFromIntendedStart(t *testing.T) {
 		t.Errorf("90th percentile %v in closed loop, where two requests met the stall", p)
 	}
 	if c := open.Late.Summary("").Count; c != 400 {
-		t.Errorf("%d requests have a lateness", c)
+		t.Errorf("%d requests have a recorded delay, want 400", c)
 	}
 }
 
@@ -397,6 +397,6 @@ func TestPauseFails(t *testing.T) {
 	l := load.Load{Address: serve(t, squares), Requests: numbers(10), Connections: 3, Duration: time.Minute, Slice: 5,
 		Pause: func(time.Duration) error { return errors.New("no more") }}
 	if o := run(t, l); o.Sent < 5 || o.Sent > 8 {
-		t.Errorf("%d requests were sent after an error in the first pause", o.Sent)
+		t.Errorf("%d requests were sent, want 5 to 8: an error in the first pause must end the load", o.Sent)
 	}
 }

@@ -52,7 +52,7 @@ func TestFacts(t *testing.T) {
 	c = result.Checkup{}
 	machine.Facts(&c, tree(map[string]string{"proc/pressure/cpu": "some avg10=much\n", "proc/pressure/io": "some\n\nfull avg10=1\n", "proc/self/cgroup": "x\n0::relative\n1:cpu\n"}))
 	if d := cmp.Diff(result.Checkup{}, c); d != "" {
-		t.Errorf("of files that are not understood: -want +got:\n%s", d)
+		t.Errorf("with files that are not understood: -want +got:\n%s", d)
 	}
 }
 
@@ -195,6 +195,6 @@ func TestCounters(t *testing.T) {
 	}
 	c, err := machine.Examine(t.TempDir())
 	if err != nil || c.Counters == "" {
-		t.Errorf("of this machine: %q, %v", c.Counters, err)
+		t.Errorf("the counters of this machine: %q, %v", c.Counters, err)
 	}
 }

@@ -123,8 +123,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestDifferenceRange checks that the upper end of the range of the detectable difference is the greatest of
-// all phases.
+// TestDifferenceRange checks the range in which the detectable difference lies. Its upper end must be the
+// greatest upper end among the phases.
 func TestDifferenceRange(t *testing.T) {
 	c := quiet()
 	c.Noise = noise(0.02)

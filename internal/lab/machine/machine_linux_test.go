@@ -51,7 +51,7 @@ func TestFileSystem(t *testing.T) {
 		}
 	}
 	if kind, _, _ := machine.FileSystem("", "/"); kind != "" {
-		t.Errorf("of no mounts: %s", kind)
+		t.Errorf("file system without any mounts: %s", kind)
 	}
 }
 
@@ -85,19 +85,19 @@ func TestGovernor(t *testing.T) {
 	}
 	root := fstest.MapFS{"sys/devices/system/cpu/cpufreq/other": {}}
 	if g := machine.Governor(root); g != "" {
-		t.Errorf("of none: %q", g)
+		t.Errorf("without any governor: %q", g)
 	}
 	for _, n := range []string{"0", "1", "10"} {
 		name, file := cpu(n, "powersave")
 		root[name] = file
 	}
 	if g := machine.Governor(root); g != "powersave" {
-		t.Errorf("of one kind: %q", g)
+		t.Errorf("with one kind of governor: %q", g)
 	}
 	name, file := cpu("2", "performance")
 	root[name] = file
 	if g := machine.Governor(root); g != "performance, powersave" {
-		t.Errorf("of two kinds: %q", g)
+		t.Errorf("with two kinds of governors: %q", g)
 	}
 }
 

@@ -106,7 +106,7 @@ func TestShort(t *testing.T) {
 
 func TestStealWarning(t *testing.T) {
 	if list := machine.StealWarning(0.01); list != nil {
-		t.Errorf("of 1 %%: %v", list)
+		t.Errorf("a share of 1 %% causes warnings: %v", list)
 	}
 	list := machine.StealWarning(0.025)
 	if d := cmp.Diff([]seen{{"steal", 0}}, codes(t, list, "2.5%")); d != "" || list[0].Share != 0.025 {

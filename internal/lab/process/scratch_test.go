@@ -59,7 +59,7 @@ func TestScratch(t *testing.T) {
 	}
 	s.Remove()
 	if fi, err := os.Stat(other.Dir); err != nil || !fi.IsDir() {
-		t.Errorf("the other one: %v", err)
+		t.Errorf("the directory of the other Scratch: %v", err)
 	}
 	other.Remove()
 	if got := tree(t, filepath.Join(top, "a")); len(got) != 1 {
@@ -67,8 +67,8 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// TestScratchOfTheKilled checks that the next process removes the directory of a killed
-// process, and at its own end also the parents that the killed process created.
+// TestScratchOfTheKilled checks that the next process removes the directory of a killed process. When the
+// next process ends, it must also remove the parents that the killed process created.
 func TestScratchOfTheKilled(t *testing.T) {
 	top := t.TempDir()
 	parent := filepath.Join(top, "a", "b")
@@ -77,7 +77,7 @@ func TestScratchOfTheKilled(t *testing.T) {
 	process.Abandon(s)
 	next := newScratch(t, parent)
 	if got := tree(t, parent); len(got) != 2 {
-		t.Errorf("besides the directory and its lock there are: %q", got)
+		t.Errorf("%q, want only the new directory and its lock file", got)
 	}
 	next.Remove()
 	if got := tree(t, top); len(got) != 0 {
@@ -117,7 +117,7 @@ func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if made := process.Sweep(parent, "run-"); len(made) > 0 {
-		t.Errorf("made: %q", made)
+		t.Errorf("Sweep returned the parents %q, want none", made)
 	}
 	want := []string{
 		"elsewhere.lock", "mine", "mine/a.db", "run-1", "run-1/a.db", "run-2", "run-2.lock", "run-2/a.db", "run-3", "run-3.lock", "run-3/a.db",

@@ -130,7 +130,7 @@ func TestMixFailuresAtARate(t *testing.T) {
 }
 
 // The function "unique" makes every second write fail with an error of a UNIQUE constraint. The
-// second statement of the write fails, which is the INSERT into the table b.
+// statement that fails is the second one of the write, the INSERT into the table b.
 func unique(f *fake) {
 	f.answer = one
 	f.execFail = func(sql string, row []any) error {
@@ -142,8 +142,9 @@ func unique(f *fake) {
 }
 
 // TestMixResults checks operations that end with an error that they declare as a result. They must
-// count as succeeded, the field Results of the sample must count the error, and the transaction must
-// be rolled back. The same must hold while answers are verified.
+// count as succeeded, the field Results of the sample must count the error, and the transaction
+// must be rolled back. The changes must also be rolled back in the verification pass, which runs
+// before the clock starts.
 func TestMixResults(t *testing.T) {
 	for _, c := range []struct {
 		declared []int
@@ -284,7 +285,7 @@ func TestMixMutexAroundOperation(t *testing.T) {
 		t.Error("a transaction began before another one had ended")
 	}
 	if !interleaved(false) {
-		t.Error("without a mutex no two transactions were open at once: the test says nothing")
+		t.Error("without a mutex no two transactions were open at once, so the test proves nothing")
 	}
 }
 

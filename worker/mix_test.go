@@ -69,7 +69,7 @@ func TestMix(t *testing.T) {
 			}
 			for line, n := range seen {
 				if table, id, ok := strings.Cut(line, " "); ok && len(table) == 1 && (n != 1 || seen["a "+id] != 1 || seen["b "+id] != 1) {
-					t.Errorf("%q %d times", line, n)
+					t.Errorf("%q was logged %d times, want each INSERT once, and in both tables", line, n)
 				}
 			}
 		})

@@ -13,10 +13,10 @@ import (
 )
 
 // run does the client's operations. The parameter "begin" is the time at which the client begins.
-// The client's own time includes its waits for other clients, which may generate parameters meanwhile.
-// It does not include pauses, in which other trials have their turns, or the time in which the client
-// generates parameters. So after each pause, and each time it has generated parameters, run moves
-// "begin", and the times that depend on "begin", forward by the time spent.
+// The client's own time includes its waits for other clients, which may be generating parameters.
+// It excludes the pauses in which other trials have their turns, and the time in which the client
+// itself generates parameters. To exclude such a time, run moves "begin" forward by this time, and
+// also the times that depend on "begin".
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {

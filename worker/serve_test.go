@@ -269,7 +269,7 @@ func TestServeAbandoned(t *testing.T) {
 		t.Error("the server still listens")
 	}
 	if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the database is left: %v", err)
+		t.Errorf("the database was not removed: %v", err)
 	}
 }
 
@@ -293,7 +293,7 @@ func TestServeAbandonedInPhase(t *testing.T) {
 		t.Errorf("returned %v", err)
 	}
 	if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the database is left: %v", err)
+		t.Errorf("the database was not removed: %v", err)
 	}
 }
 
@@ -347,6 +347,6 @@ func TestProofOfIdleConnections(t *testing.T) {
 	}
 	got := serve(t, newFake(), trialOf(t, blog(1), nil))
 	if v, ok := got[0].Proof.Connections[0]["pool_idle"]; ok {
-		t.Errorf("pool_idle is %s though nobody asked", v)
+		t.Errorf("the proof has pool_idle=%s although the request does not set it", v)
 	}
 }

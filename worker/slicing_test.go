@@ -65,7 +65,7 @@ func TestPause(t *testing.T) {
 	w.Stop()
 	runtime.KeepAlive(kept)
 	if w.allocs > 100 {
-		t.Errorf("%d objects count", w.allocs)
+		t.Errorf("%d objects were counted, want few", w.allocs)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestCount(t *testing.T) {
 	var whole slicing
 	for range 3 {
 		if whole.count() {
-			t.Error("a phase that is not divided has slices")
+			t.Error("a slice ended in a phase that is not divided")
 		}
 	}
 }
@@ -154,8 +154,8 @@ func TestOneBusyClient(t *testing.T) {
 	}
 }
 
-// TestPauseOfClients checks that only the pause in which all clients wait is excluded from the phase's time, but
-// not a client's wait for other clients, which still work.
+// TestPauseOfClients checks that the pause, in which all clients wait, is excluded from the phase's
+// time. A client's wait for other clients that still work must not be excluded.
 func TestPauseOfClients(t *testing.T) {
 	turns := newClientTurns(t.Context(), slicing{size: 1, watch: &Stopwatch{}, trial: &trial{req: &protocol.Request{}}}, 2)
 	turns.ended.Store(true)

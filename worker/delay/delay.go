@@ -124,7 +124,7 @@ func (p *Proxy) change(f func()) {
 	p.changed = make(chan struct{})
 }
 
-// Held returns how many bytes the proxy has read and not yet delivered, and Passed how many
+// Held returns how many bytes the proxy has read but not delivered. Passed returns how many bytes
 // it has delivered.
 func (p *Proxy) Held() int64   { return p.count(&p.held) }
 func (p *Proxy) Passed() int64 { return p.count(&p.passed) }

@@ -1,9 +1,9 @@
 // Package driver is the contract between a SQLite library and a worker.
 //
-// An adapter implements [Driver], [DB], [Conn], [Tx] and [Stmt] in the library's own way: with
-// its pool, its cache of statements, its calls that bind and step. Libraries that register with
-// database/sql share the adapter in package sqldriver. Package driver measures nothing and does
-// not know workloads.
+// An adapter implements [Driver], [DB], [Conn], [Tx] and [Stmt] in the library's own way: it uses
+// the library's pool, its cache of statements, and its calls that bind and step. Libraries that
+// register with database/sql share the adapter in package sqldriver. Package driver measures
+// nothing and does not know workloads.
 package driver
 
 import (

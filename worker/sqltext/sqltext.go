@@ -1,7 +1,7 @@
 // Package sqltext splits SQL into tokens like SQLite's own tokenizer. Code that looks for words in
-// SQL can use the tokens, because the text also has words in string literals and comments. Package
-// record has a smaller tokenizer, because it must not require another module. Both tokenizers are
-// tested with testdata/tokens.json.
+// SQL should search the tokens instead of the text, because the text also has words in string
+// literals and comments. Package record has a smaller tokenizer, because it must not require
+// another module. Both tokenizers are tested with testdata/tokens.json.
 package sqltext
 
 import (

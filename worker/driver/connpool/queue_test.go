@@ -33,7 +33,7 @@ func TestFixedWaited(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if c, err := p.Take(ctx); err == nil {
-			t.Errorf("connection %d is lent twice", c.Number())
+			t.Errorf("the pool lent connection %d to two callers", c.Number())
 		}
 		p.Put(b)
 		take(t, p)
@@ -69,6 +69,6 @@ func TestQueueAllocatesNothing(t *testing.T) {
 		q.Leave(q.Enter(), true)
 		q.Return()
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 }

@@ -78,8 +78,8 @@ func inEveryWay(over driver.Settings, script string, f func(r runner)) testFunc 
 	})
 }
 
-// noWait has the settings of checks that do not test settings. With these settings, statements do
-// not wait for locks, so that no check hangs.
+// noWait has the settings with which checks open databases, unless a check sets others. With these
+// settings, statements do not wait for locks, so no check hangs.
 var noWait = driver.Settings{"busy_timeout": "0"}
 
 // closeAfterFailure is the key of a check that closes a database after a failed BEGIN or

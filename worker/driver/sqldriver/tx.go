@@ -18,7 +18,7 @@ type tx struct {
 	cancel context.CancelFunc
 	over   bool // set if the transaction's own context has ended
 
-	first [2]stmt // the first results of Stmt, here so that they are not allocated one by one
+	first [2]stmt // memory for the first two results of Stmt, so that they need no separate allocations
 	stmts int     // how many elements of the array "first" are in use
 }
 

@@ -134,6 +134,6 @@ func notNew(_ *testing.T, b *base) {
 	b.script("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)")
 	b.fails(protocol.Job{Answers: &protocol.Answers{Executions: 1, Rows: 1, Statements: []protocol.Ask{{SQL: "DELETE FROM precious"}}}}, protocol.CodeForeign, "has tables already")
 	if n := b.texts("SELECT CAST(count(*) AS TEXT) FROM precious"); n != "1" {
-		b.t.Errorf("%s rows are left", n)
+		b.t.Errorf("the table has %s rows, want 1", n)
 	}
 }

@@ -119,7 +119,7 @@ func commits(t *testing.T, b *base) {
 		t.Errorf("acknowledged %v, found %v, want %v", numbers, found, want)
 	}
 	if !slices.Equal(got.Digests, digests) || len(digests) != n+1 || len(slices.Compact(slices.Sorted(slices.Values(digests)))) != n+1 {
-		t.Errorf("digests %v, found %v, want %d different ones", got.Digests, digests, n+1)
+		t.Errorf("reported hashes %v, found %v, want %d different hashes", got.Digests, digests, n+1)
 	}
 	// After the last transaction, the hash of all tables is the same with all drivers.
 	const all, last = 19, "5c60bf0a4f2fd7e52f0bb2340b1f2110"
@@ -211,7 +211,7 @@ func early(t *testing.T, b *base) {
 		}
 	})
 	if err != nil || !r.Interrupted || r.Commit.Acknowledged != 1 {
-		t.Errorf("a worker that hangs ends with %+v, %v", r, err)
+		t.Errorf("a worker with Hang returned %+v, %v, want an interrupted job", r, err)
 	}
 	b.want(number, "0")
 }
@@ -441,7 +441,7 @@ func canceled(t *testing.T, b *base) {
 		t.Errorf("%+v", got)
 	}
 	if len(got.Disturbed) > 0 {
-		t.Errorf("the next borrower found %+v", got.Disturbed)
+		t.Errorf("canceled attempts disturbed the connection: %+v", got.Disturbed)
 	}
 }
 
@@ -461,7 +461,7 @@ func awaiting(t *testing.T, b *base) {
 		t.Fatal(err)
 	}
 	if before != 1 || r.Commit.Acknowledged != 5 {
-		t.Errorf("%d rows before transaction 1, %+v", before, r.Commit)
+		t.Errorf("the other process had inserted %d rows before transaction 1, want 1; %+v", before, r.Commit)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	b.path += "2"

@@ -382,10 +382,10 @@ func concurrent(t *testing.T, b *base) {
 		}
 	}
 	if seconds == 0 || seconds > r.Writers.Operations {
-		t.Errorf("%d writes in the reports of seconds, %d in all", seconds, r.Writers.Operations)
+		t.Errorf("the reports of single seconds have %d writes, the result has %d", seconds, r.Writers.Operations)
 	}
 	if v := b.must(nil, protocol.Job{Bench: &protocol.Bench{Table: "bench"}}).Bench; v.Mismatches != 0 {
-		t.Errorf("what was written: %+v", v)
+		t.Errorf("the rows that the job wrote: %+v, want no mismatch", v)
 	}
 	// A second job appends rows, in explicit transactions. Each of its clients has its own
 	// connection.
@@ -409,17 +409,17 @@ func taken(t *testing.T, b *base) {
 		t.Errorf("errors: %+v", e)
 	}
 	if w := r.Concurrent.Writers; w.Failed != 100 || w.Operations != w.Rows+100 || w.Latency.Count != w.Operations || w.Latency.Failed != 100 {
-		t.Errorf("operations that failed: %+v", w)
+		t.Errorf("writers: %+v, want 100 failed operations", w)
 	}
 	// Errors other than those of locks and constraints end the job.
 	b.script(fmt.Sprintf("CREATE TRIGGER second BEFORE INSERT ON bench BEGIN SELECT abs(%d + %d - NEW.ID); END", math.MinInt64, 1<<30+1))
 	c.From = 1 << 30
 	r, err := b.do(t.Context(), nil, protocol.Job{Concurrent: c}, nil)
 	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code != driver.CodeError {
-		t.Errorf("got error %v, want one of an overflow", err)
+		t.Errorf("got error %v, want an integer overflow", err)
 	}
 	if r == nil || r.Concurrent.Writers.Operations != 1 {
-		t.Errorf("what was done until then: %+v, want one write", r.Concurrent)
+		t.Errorf("result up to the error: %+v, want one write", r.Concurrent)
 	}
 }
 

@@ -27,7 +27,7 @@ func (b *base) judge(s driver.Settings, paths ...string) []protocol.JudgedState 
 		b.t.Error(bad)
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
-		b.t.Errorf("left behind: %v, %v", left, err)
+		b.t.Errorf("the worker left files behind: %v, %v", left, err)
 	}
 	return answers[1].Result.Judge
 }
@@ -129,7 +129,7 @@ func damaged(t *testing.T, b *base) {
 		t.Errorf("a wrong number of free pages: %+v", j)
 	}
 	if j := got[2]; j.Error == "" || j.Code&0xff != 26 || j.Transaction != -1 { // SQLITE_NOTADB
-		t.Errorf("no database: %+v", j)
+		t.Errorf("a file that is not a database: %+v", j)
 	}
 	if j := got[3]; j.Error != "" || len(j.Integrity) > 0 || j.ForeignKeys != 2 || j.Transaction != 5 {
 		t.Errorf("foreign keys: %+v", j)
@@ -154,7 +154,7 @@ func absent(t *testing.T, b *base) {
 		}
 	}
 	if j := got[3]; j.Transaction != -1 || j.Error == "" {
-		t.Errorf("no directory: %+v", j)
+		t.Errorf("a database in a directory that does not exist: %+v", j)
 	}
 }
 
@@ -186,7 +186,7 @@ func hotJournal(t *testing.T, b *base) {
 	}
 	left, err := os.ReadFile(copied)
 	if err != nil || bytes.Equal(left, before) {
-		t.Fatalf("the transaction has not changed the database yet, so this test tests nothing (%v)", err)
+		t.Fatalf("the transaction has not changed the database yet, so this test proves nothing (%v)", err)
 	}
 	if info, err := os.Stat(copied + "-journal"); err != nil || info.Size() == 0 {
 		t.Fatalf("no journal: %v", err)

@@ -31,7 +31,7 @@ func lockedAtFirst(f *fake, attempts int) {
 			return nil
 		}
 		id := row[0].(int64)
-		if seen[id]++; seen[id] > 1 && seen[id] <= 1+attempts { // the first INSERT of an ID belongs to the verification pass
+		if seen[id]++; seen[id] > 1 && seen[id] <= 1+attempts { // the first INSERT of an ID belongs to the verification pass, before the clock starts
 			return &driver.Error{Code: 5, Err: errors.New("database is locked")}
 		}
 		return nil
@@ -111,10 +111,10 @@ func TestMixMutex(t *testing.T) {
 		return most.Load()
 	}
 	if n := most(true, false); n != 1 {
-		t.Errorf("%d operations at once under the mutex", n)
+		t.Errorf("%d operations at once under the mutex, want 1", n)
 	}
 	if n := most(false, true); n != 1 {
-		t.Errorf("%d statements at once under the mutex", n)
+		t.Errorf("%d statements at once under the mutex, want 1", n)
 	}
 	if n := most(false, false); n < 2 {
 		t.Errorf("%d operations at once without a mutex: want several, because otherwise the test proves nothing", n)

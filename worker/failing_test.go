@@ -32,7 +32,7 @@ func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 }
 
 // phased returns a plan with one mix. The plan's schema is the text "PHASES", because the function
-// story returns the driver's log after that text.
+// "story" returns the part of the driver's log after that text.
 func phased(m plan.Mix) *plan.Plan {
 	p := blog(1, mixOf(m))
 	p.Schema = "PHASES"
@@ -305,7 +305,7 @@ func TestMixMutexIsReleasedBetweenAttempts(t *testing.T) {
 		p.Phases[0].Mix.Operations[0].Mutex = true
 		s := mixSample(t, serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "2"})))
 		if s.Failed != 1 || distribution(t, s.Latency[0]).P50NS >= 1e6 {
-			t.Errorf("the other client waited: %+v", s.Latency[0])
+			t.Errorf("the other client waited for the mutex: %+v", s.Latency[0])
 		}
 		if log := fmt.Sprint(measured(f)); strings.Count(log, "rollback") != 1 {
 			t.Error(log) // the function "measured" leaves out the log up to the first rollback

@@ -21,7 +21,7 @@ type pools struct {
 	*fake
 	mu       sync.Mutex
 	settings []driver.Settings
-	used     map[int][]string // the SQL of the statements prepared on each pool, by number of the pool
+	used     map[int][]string // the SQL of the statements prepared on each pool; the key is the number of the pool
 }
 
 func (p *pools) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -91,7 +91,7 @@ func TestPoolReaders(t *testing.T) {
 		}
 	}
 	if f.open != 0 {
-		t.Errorf("%d connections not given back", f.open)
+		t.Errorf("%d connections were not returned to the pool", f.open)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestPoolReadersOwn(t *testing.T) {
 	phase.Mix.Operations[0].Reads = true
 	mixSample(t, serve(t, d, trialOf(t, blog(1, phase), driver.Settings{"pool_size": "2", "pool_readers": "2"})))
 	if f.open != 0 {
-		t.Errorf("%d connections not given back", f.open)
+		t.Errorf("%d connections were not returned to the pool", f.open)
 	}
 }
 
@@ -130,10 +130,10 @@ func TestWriteMutex(t *testing.T) {
 		return most.Load()
 	}
 	if n := most(false); n != 1 {
-		t.Errorf("%d operations at once under the mutex", n)
+		t.Errorf("%d operations at once under the mutex, want 1", n)
 	}
 	if n := most(true); n < 2 {
-		t.Errorf("%d operations at once that only read", n)
+		t.Errorf("%d operations at once that only read, want several", n)
 	}
 }
 

@@ -184,8 +184,8 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		return err
 	}
 	if processes > 1 {
-		// The statements after the mix could fail because of locks until all processes have
-		// done their shares.
+		// Until all processes have done their shares of the mix, the statements after the mix could
+		// fail because of locks. So this process waits for the order to stop.
 		return t.meet(ctx, p.Name, protocol.TypeShared, protocol.TypeStop)
 	}
 	if s.Operations == s.Failed {

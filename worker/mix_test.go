@@ -53,7 +53,7 @@ func TestMix(t *testing.T) {
 				t.Errorf("%d writes of 1000, at a weight of 1 in 4", writes)
 			}
 			if f.open != 0 {
-				t.Errorf("%d connections not given back", f.open)
+				t.Errorf("%d connections were not returned to the pool", f.open)
 			}
 			// After the verification pass, each number must have been inserted once by each of
 			// the two statements of a transaction, so no two clients have inserted the same

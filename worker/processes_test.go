@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sharing returns a driver and a request. In the request, two processes share a mix of 3 clients,
-// and the worker is the process with the number in the parameter process.
+// sharing returns a driver and a request for one of two processes that share a mix of 3 clients.
+// The parameter "process" is the number of this process, 0 or 1.
 func sharing(t *testing.T, process int) (*fake, protocol.Request) {
 	t.Helper()
 	f := newFake()
@@ -101,7 +101,7 @@ func TestShareOfNothing(t *testing.T) {
 		t.Error("Serve returned no error although its input ended")
 	}
 	if _, err := os.Stat(req.Path); err != nil {
-		t.Errorf("the database of another process is gone: %v", err)
+		t.Errorf("the second process removed the database of the first process: %v", err)
 	}
 }
 

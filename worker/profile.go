@@ -19,8 +19,8 @@ const memProfileRate = 512 << 10
 // call, package runtime samples allocations in every program that links package pprof.
 func sampleNoAllocations() { runtime.MemProfileRate = 0 }
 
-// profiler profiles one phase, exactly while its stopwatch runs. Each stretch of that time has its
-// own files, because a CPU profile cannot be paused.
+// profiler profiles one phase, but only while the phase's stopwatch runs. Each period in which the
+// stopwatch runs, called a stretch, has its own files, because a CPU profile cannot be paused.
 type profiler struct {
 	directory string
 	stretches []protocol.Stretch

@@ -77,7 +77,7 @@ func TestFirstLead(t *testing.T) {
 		s.sliceEnds(2)
 	}
 	if s.leadOps != 1 || s.restOps != 2 {
-		t.Errorf("%d operations in leads, %d after them: want those of the second slice", s.leadOps, s.restOps)
+		t.Errorf("%d operations in leads, %d after them: want 1 and 2, from the second slice only", s.leadOps, s.restOps)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestRowsOfExecutions(t *testing.T) {
 		}
 	}
 	if rows.leads > 5e8 {
-		t.Errorf("a lead took %d ns", rows.leads)
+		t.Errorf("the leads took %d ns, want far less than 1 s, the simulated time until a first row", rows.leads)
 	}
 }
 

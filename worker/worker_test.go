@@ -75,7 +75,7 @@ func TestInsert(t *testing.T) {
 				t.Errorf("sample %+v, want %d rows", s, rows)
 			}
 			if f.open != 0 {
-				t.Errorf("%d connections not given back", f.open)
+				t.Errorf("%d connections were not returned to the pool", f.open)
 			}
 		})
 	}
@@ -215,7 +215,7 @@ func TestUntimed(t *testing.T) {
 		}
 	}
 	if !slices.Contains(f.log, "users 2") {
-		t.Errorf("not inserted: %q", f.log)
+		t.Errorf("the untimed phase inserted no user 2: %q", f.log)
 	}
 }
 

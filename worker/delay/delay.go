@@ -1,6 +1,6 @@
 // Package delay has a TCP proxy that delivers every byte a fixed time after reading it, like a
-// longer network line. The proxy can also be cut, like a line. It connects the nodes of a cluster
-// on one machine, to show the effects of distance and partitions.
+// longer network line. The proxy can also stop all bytes, as if the line were cut. It connects the
+// nodes of a cluster on one machine, to show the effects of distance and partitions.
 package delay
 
 import (

@@ -341,7 +341,7 @@ func TestClose(t *testing.T) {
 		}
 	}
 	if p.Held() != 0 {
-		t.Errorf("%d bytes are held by a closed proxy", p.Held())
+		t.Errorf("the closed proxy still holds %d bytes", p.Held())
 	}
 	if _, err := Start(Config{Delay: -1}); err == nil {
 		t.Error("a negative delay is accepted")

@@ -82,7 +82,7 @@ func (k *committing) close() (err error) {
 	return err
 }
 
-// setNumber returns a step that sets the number of the last transaction to its parameter.
+// setNumber returns the step that stores its parameter as the number of the last transaction.
 func setNumber() *step {
 	return &step{statement: &statement{Statement: driver.Statement{
 		SQL: "UPDATE " + protocol.CommitsTable + " SET number = ?", Params: []driver.Type{driver.Int},

@@ -298,7 +298,7 @@ func TestTxStmt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := onPool.Stmt(t.Context(), own); err == nil {
-		t.Error("a connection's statement in another's transaction: no error")
+		t.Error("a statement of one connection in a transaction of another connection: no error")
 	}
 	s, err := onPool.Stmt(t.Context(), pooled)
 	if err != nil {
@@ -371,18 +371,18 @@ func TestInterrupt(t *testing.T) {
 		release := connpool.Interrupt(ctx, func() { n.Add(1) })
 		time.Sleep(time.Hour)
 		if n := n.Load(); n != 0 {
-			t.Errorf("%d interrupts before the context's end", n)
+			t.Errorf("%d interrupts before the context was canceled, want none", n)
 		}
 		cancel()
 		time.Sleep(time.Second)
 		if n := n.Load(); n < 2 {
-			t.Errorf("%d interrupts in the second after the context's end, want many", n)
+			t.Errorf("%d interrupts in the second after the context was canceled, want many", n)
 		}
 		release()
 		before := n.Load()
 		time.Sleep(time.Hour)
 		if n := n.Load(); n != before {
-			t.Errorf("%d interrupts after release", n-before)
+			t.Errorf("%d interrupts after the call of release, want none", n-before)
 		}
 	})
 }
@@ -395,13 +395,13 @@ func TestInterruptReleasedInTime(t *testing.T) {
 		cancel()
 		time.Sleep(time.Hour)
 		if n := n.Load(); n != 0 {
-			t.Errorf("%d interrupts after release", n)
+			t.Errorf("%d interrupts after the call of release, want none", n)
 		}
 	})
 }
 
 func TestInterruptBackgroundIsFree(t *testing.T) {
-	interrupt := func() { t.Error("interrupted") }
+	interrupt := func() { t.Error("a context that cannot end caused an interrupt") }
 	if n := testing.AllocsPerRun(100, func() { connpool.Interrupt(context.Background(), interrupt)() }); n != 0 {
 		t.Errorf("%v allocations, want none", n)
 	}

@@ -40,8 +40,8 @@ func settingChecks() []Check {
 	)
 }
 
-// appliedUnlessLimited returns a test that the settings in s take effect on every connection, except
-// those that the driver cannot apply.
+// appliedUnlessLimited returns a test. The test checks that the settings in s take effect on every
+// connection. It leaves out the settings that the driver cannot apply.
 func appliedUnlessLimited(s driver.Settings) testFunc {
 	return alone(func(t test) {
 		can := s.With(nil)

@@ -298,7 +298,7 @@ func TestDirtyCommitHidesNothing(t *testing.T) {
 			prepared[i] = fmt.Sprint(l.conns[0].prepared, l.conns[0].ran)
 		}
 		if prepared[0] != prepared[1] {
-			t.Errorf("%s: %s with DirtyCommit, %s without", shape, prepared[1], prepared[0])
+			t.Errorf("%s: calls with DirtyCommit: %s, without: %s", shape, prepared[1], prepared[0])
 		}
 	}
 }

@@ -52,7 +52,7 @@ func answers(t *testing.T, b *base) {
 	}}
 	if !b.asks() {
 		b.fails(protocol.Job{Answers: a}, protocol.CodeUnsupported, "does not tell")
-		t.Skip("the adapter cannot ask")
+		t.Skip("the adapter does not implement driver.Asker")
 	}
 	b.must(nil, protocol.Job{Answers: a})
 	selected := []string{"1 rows: int64 5", "1 rows: int64 6"}

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sound returns a valid request. TestSoundPlan sends it unchanged. Other tests first make one of
-// its fields invalid.
+// The function "sound" returns a valid request. TestSoundPlan sends it unchanged. Other tests first
+// make one of its fields invalid.
 func sound(t *testing.T) *protocol.Request {
 	mix := mixOf(plan.Mix{Clients: 2, Count: 10, OwnConn: true})
 	req := trialOf(t, blog(3,

@@ -88,8 +88,8 @@ func (c *clientTurn) transaction(n int, elapsed int64) (wait, error) {
 	return c.park(elapsed)
 }
 
-// add counts n operations. It changes the shared counter only after every few operations, because
-// the clients would otherwise wait for each other's changes.
+// The method "add" counts n operations. It changes the shared counter only after every few
+// operations, because the clients would otherwise wait for each other's changes.
 func (c *clientTurn) add(n int64) {
 	if c.uncounted += n; c.uncounted < max(1, c.size/(8*c.clients)) {
 		return

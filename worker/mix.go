@@ -264,8 +264,9 @@ func (t *trial) canRun(m *plan.Mix) error {
 	return nil
 }
 
-// from returns the [driver.Runner] that runs the client's statements on a pool. If the client keeps its
-// connections, the runner is a connection of the pool. Otherwise it is the pool itself.
+// The method "from" returns the [driver.Runner] that runs the client's statements on a pool. If the
+// client keeps its connections, the runner is a connection of the pool. Otherwise it is the pool
+// itself.
 func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, error) {
 	if !c.mix.OwnConn {
 		return pool, nil

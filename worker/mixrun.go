@@ -220,9 +220,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ended counts an operation that ended with an error. It counts the operation as failed if the
-// cause is a lock or the operation's timeout, and as succeeded if the operation declares the error
-// as a result. ended returns any other error.
+// The method "ended" counts an operation that ended with an error. It counts the operation as
+// failed if the cause is a lock or the operation's timeout, and as succeeded if the operation
+// declares the error as a result. It returns any other error.
 func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	var e *driver.Error
 	switch {
@@ -268,9 +268,9 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	return last != nil, nil
 }
 
-// calls runs an operation's statements with row r of their parameters, within tx unless tx is nil.
-// If a statement ended the operation early because it returned no rows, calls returns that
-// statement.
+// The method "calls" runs an operation's statements with row r of their parameters, within tx
+// unless tx is nil. If a statement ended the operation early because it returned no rows, calls
+// returns that statement.
 func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (last *mixCall, err error) {
 	for i := range op.calls {
 		call := &op.calls[i]

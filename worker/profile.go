@@ -71,7 +71,7 @@ func (p *profiler) stop() {
 	p.err = errors.Join(p.cpu.Close(), p.allocations("allocs-after", last))
 }
 
-// allocations writes a profile of all allocations since the process began.
+// The method "allocations" writes a profile of all allocations since the process began.
 func (p *profiler) allocations(kind string, stretch int) error {
 	runtime.GC() // a garbage collection completes the statistics of allocations
 	f, err := p.create(kind, stretch)

@@ -51,7 +51,7 @@ type replayClient struct {
 	err     error
 }
 
-// said has an event and the message of the event's error.
+// The type "said" has an event and the message of the event's error.
 type said struct {
 	event   int
 	message string

@@ -32,8 +32,8 @@ func httpPhase() plan.Phase {
 	}}
 }
 
-// users answers the statement of httpPhase. User 404 does not exist, user 2 exists twice, user 5 is
-// locked, user 8 has no name, and user 13 causes an error.
+// The function "users" answers the statement of httpPhase. User 404 does not exist, user 2 exists
+// twice, user 5 is locked, user 8 has no name, and user 13 causes an error.
 func users(_ string, params []any) ([]driver.Row, error) {
 	switch id := params[0].(int64); id {
 	case 404:

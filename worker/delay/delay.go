@@ -166,8 +166,8 @@ func (d *dialer) is() string {
 	return d.name
 }
 
-// open waits while the dialer's connection is cut. It returns an error if the channel "gone" is
-// closed first.
+// The method "open" waits while the dialer's connection is cut. It returns an error if the channel
+// "gone" is closed first.
 func (p *Proxy) open(who *dialer, gone <-chan struct{}) error {
 	for {
 		p.mu.Lock()

@@ -103,7 +103,7 @@ func dial(t *testing.T, p *Proxy) net.Conn {
 	return c
 }
 
-// eventually waits until is() returns true. After a minute it fails the test.
+// The function "eventually" waits until is() returns true. After a minute it fails the test.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
@@ -113,7 +113,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// quiet waits until the proxy has delivered all bytes, and returns how many.
+// The function "quiet" waits until the proxy has delivered all bytes, and returns how many.
 func quiet(t *testing.T, p *Proxy) int64 {
 	t.Helper()
 	eventually(t, "nothing is held", func() bool { return p.Held() == 0 })

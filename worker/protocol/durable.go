@@ -63,8 +63,8 @@ type Commit struct {
 	// the table OthersTable, so that both processes write at the same time.
 	AwaitOthers bool `json:"await_others,omitempty"`
 
-	// Attach names tables of the schema that are moved to a second database. The second database is
-	// the file AttachedName in the same directory, and is attached to the connection.
+	// Attach has the names of those tables that the worker moves to a second database. The second
+	// database is the file AttachedName in the same directory, and is attached to the connection.
 	Attach []string `json:"attach,omitempty" jsonschema:"maxItems=1000"`
 
 	// CancelNS, if not 0, says that the context of the first attempt at each transaction ends after

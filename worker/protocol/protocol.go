@@ -56,7 +56,7 @@ type Request struct {
 	// The fields below are for a trial, a server or a job.
 
 	Seed     uint64          `json:"seed"`
-	Path     string          `json:"path,omitempty" jsonschema:"minLength=1"` // path of the database, which must not exist yet, except for a job or if Loaded or Process is set
+	Path     string          `json:"path,omitempty" jsonschema:"minLength=1"` // path of the database; the database must not exist yet, unless this is a job, or Loaded or Process is set
 	Settings driver.Settings `json:"settings,omitempty"`
 	Plan     *plan.Plan      `json:"plan,omitempty"`
 

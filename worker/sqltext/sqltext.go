@@ -234,8 +234,8 @@ func number(sql string) (n int, kind Kind) {
 	return n, kind
 }
 
-// until looks for the first occurrence of the text "stop" in sql[from:]. It returns the length of
-// sql up to the end of that occurrence, or the whole length of sql if there is none.
+// The function "until" looks for the first occurrence of the text "stop" in sql[from:]. It returns
+// the length of sql up to the end of that occurrence, or the whole length of sql if there is none.
 func until(sql string, from int, stop string) int {
 	if i := strings.Index(sql[from:], stop); i >= 0 {
 		return from + i + len(stop)

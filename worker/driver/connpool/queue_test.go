@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
-// waited checks how many callers have waited, and for how long.
+// The function "waited" checks how many callers have waited, and for how long.
 func waited(t *testing.T, p interface{ Waited() (int64, time.Duration) }, callers int64, total time.Duration) {
 	t.Helper()
 	if n, d := p.Waited(); n != callers || d != total {

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// answers checks that a driver reports the values that its library returns for the statements of
-// a schema and of the phases insert, query, mix, script and replay.
+// The test "answers" checks that a driver reports the values that its library returns for the
+// statements of a schema and of the phases insert, query, mix, script and replay.
 func answers(t *testing.T, b *base) {
 	a := &protocol.Answers{Executions: 2, Rows: 2, Plan: &plan.Plan{
 		Schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX t_name ON t(name);",

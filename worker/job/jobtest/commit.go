@@ -92,9 +92,9 @@ func (b *base) digest() (digest string) {
 	return digest
 }
 
-// commits checks that transactions are acknowledged in order. When a transaction is acknowledged,
-// it must be committed, and the next transaction must not have begun. The hashes of the
-// tables must depend only on the seed.
+// The test "commits" checks that transactions are acknowledged in order. When a transaction is
+// acknowledged, it must be committed, and the next transaction must not have begun. The hashes of
+// the tables must depend only on the seed.
 func commits(t *testing.T, b *base) {
 	var numbers, found, digests []string
 	c := &protocol.Commit{Plan: transfers(), Transactions: 100, Attempts: 1, Digests: true}
@@ -164,8 +164,8 @@ func notCommitted(t *testing.T, b *base) {
 	b.want("SELECT group_concat(name) FROM sqlite_master", "precious")
 }
 
-// failing checks that a transaction with a failing statement is tried as many times as the field
-// Attempts says, and that the effects of earlier transactions remain.
+// The test "failing" checks that a transaction with a failing statement is tried as many times as
+// the field Attempts says, and that the effects of earlier transactions remain.
 func failing(t *testing.T, b *base) {
 	p := transfers()
 	p.Phases = append(p.Phases[:2], mixed(5, operation(statement("INSERT INTO entries(id, amount) VALUES (100 - (SELECT count(*) = 1 FROM entries), ?)"))))
@@ -189,7 +189,7 @@ func failing(t *testing.T, b *base) {
 	}
 }
 
-// early checks that each transaction is acknowledged before it is committed.
+// The test "early" checks that each transaction is acknowledged before it is committed.
 func early(t *testing.T, b *base) {
 	var got []string
 	c := &protocol.Commit{Plan: transfers(), Transactions: 3, Attempts: 1, Early: true}
@@ -320,8 +320,8 @@ func leftOpen(t *testing.T, b *base) {
 	b.want(number, "0")
 }
 
-// inserted checks which rows a transaction inserts, for each way in which a phase divides its rows into
-// transactions.
+// The test "inserted" checks which rows a transaction inserts, for each way in which a phase
+// divides its rows into transactions.
 func inserted(t *testing.T, b *base) {
 	const rows = "SELECT (SELECT count(*) FROM users) || ' ' || (SELECT count(*) FROM articles)"
 	path := b.path
@@ -429,8 +429,8 @@ func sameDigest(t *testing.T, b *base) {
 	}
 }
 
-// canceled checks that each transaction is committed only once although its first attempt is
-// canceled, and that the canceled attempts leave nothing behind on the connection.
+// The test "canceled" checks that each transaction is committed only once although its first
+// attempt is canceled, and that the canceled attempts leave nothing behind on the connection.
 func canceled(t *testing.T, b *base) {
 	c := protocol.Commit{Plan: transfers(), Transactions: 100, Attempts: 20, Digests: true}
 	want := b.commit(c)
@@ -445,7 +445,7 @@ func canceled(t *testing.T, b *base) {
 	}
 }
 
-// awaiting checks that transactions begin only after another process has inserted a row.
+// The test "awaiting" checks that transactions begin only after another process has inserted a row.
 func awaiting(t *testing.T, b *base) {
 	c := &protocol.Commit{Plan: transfers(), Transactions: 5, Attempts: 1, AwaitOthers: true}
 	var before int64 // rows of the other process at the time when transaction 1 was acknowledged

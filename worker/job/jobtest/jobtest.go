@@ -85,7 +85,8 @@ func (b *base) must(s driver.Settings, j protocol.Job) *protocol.JobResult {
 	return r
 }
 
-// fails checks that a job fails with a code, and with a message that contains all of the words.
+// The method "fails" checks that a job fails with a code, and with a message that contains all of
+// the words.
 func (b *base) fails(j protocol.Job, code string, words ...string) {
 	b.t.Helper()
 	_, err := b.do(b.t.Context(), nil, j, nil)
@@ -187,8 +188,8 @@ func rows(n int64, batch int) protocol.Job {
 	return protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: n, Batch: batch, Prepared: true}}
 }
 
-// generate checks that a job of the kind "generate" inserts the same rows with any batch size, and
-// with prepared and ad hoc statements.
+// The test "generate" checks that a job of the kind "generate" inserts the same rows with any batch
+// size, and with prepared and ad hoc statements.
 func generate(t *testing.T, b *base) {
 	const schema = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'bench'"
 	const sums = "SELECT count(*) || ' ' || sum(ID) || ' ' || min(ID) || ' ' || max(ID) || ' ' || min(rand) || ' ' || max(hash) || ' ' || sum(length(rand)) || ' ' || sum(length(hash)) FROM bench"
@@ -253,8 +254,8 @@ func refuses(t *testing.T, b *base) {
 	b.want("SELECT application_id FROM pragma_application_id", "0")
 }
 
-// stopped stops a job when it first reports more than 100 rows. It checks that the database has
-// exactly the rows that the result reports.
+// The test "stopped" stops a job when it first reports more than 100 rows. It checks that the
+// database has exactly the rows that the result reports.
 func stopped(t *testing.T, b *base) {
 	ctx, stop := context.WithCancel(t.Context())
 	j := rows(1<<40, 10)
@@ -271,7 +272,7 @@ func stopped(t *testing.T, b *base) {
 	b.want("PRAGMA integrity_check", "ok")
 }
 
-// full checks that a job fails if the database exceeds its limit of pages.
+// The test "full" checks that a job fails if the database exceeds its limit of pages.
 func full(t *testing.T, b *base) {
 	db := b.open(nil)
 	if err := db.Script(t.Context(), "PRAGMA max_page_count = 50"); err != nil {
@@ -395,8 +396,8 @@ func concurrent(t *testing.T, b *base) {
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", fmt.Sprint(r.Writers.Operations+more.Writers.Operations))
 }
 
-// taken checks that a job of the kind "concurrent" counts INSERTs of IDs that already exist as
-// failed operations.
+// The test "taken" checks that a job of the kind "concurrent" counts INSERTs of IDs that already
+// exist as failed operations.
 func taken(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(100, 100))
 	c := &protocol.Concurrent{Table: "bench", Writers: 1, DurationMS: 300}

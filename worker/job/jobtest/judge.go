@@ -54,9 +54,10 @@ func (b *base) copyTo(dir string) string {
 	return copied
 }
 
-// judged runs the job "judge" on copies of the database's files, made after each transaction. A killed
-// process would have left the same files. The job must find the number of the transaction, and the
-// hash that the job "commit" has returned, and must have written to the copies.
+// The test "judged" runs the job "judge" on copies of the database's files, made after each
+// transaction. A killed process would have left the same files. The job must find the number of the
+// transaction, and the hash that the job "commit" has returned, and must have written to the
+// copies.
 func judged(t *testing.T, b *base) {
 	path := b.path
 	for _, mode := range []string{"delete", "wal"} {
@@ -91,7 +92,8 @@ func judged(t *testing.T, b *base) {
 	}
 }
 
-// damaged checks that the job "judge" finds each kind of damage, and then examines the next database.
+// The test "damaged" checks that the job "judge" finds each kind of damage, and then examines the
+// next database.
 func damaged(t *testing.T, b *base) {
 	s := driver.Settings{"journal_mode": "delete", "pool_size": "1"}
 	b.must(s, protocol.Job{Commit: &protocol.Commit{Plan: transfers(), Transactions: 5, Attempts: 1}})
@@ -139,8 +141,8 @@ func damaged(t *testing.T, b *base) {
 	}
 }
 
-// absent checks that the job "judge" finds no transaction if the database does not exist or is empty,
-// or if the setup of the database has not ended.
+// The test "absent" checks that the job "judge" finds no transaction if the database does not exist
+// or is empty, or if the setup of the database has not ended.
 func absent(t *testing.T, b *base) {
 	b.script("CREATE TABLE " + protocol.CommitsTable + "(number INTEGER NOT NULL)")
 	empty := b.path + "-empty"

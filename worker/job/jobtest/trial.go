@@ -12,11 +12,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// checked runs trials whose connections use a full-text index, and tests the worker's check of the
-// database after such a trial. The check must end and find no fault, although SQLite's own check of
-// such an index can go wrong in two ways. In a shared cache SQLite waits for itself forever. If a
-// connection searches the index, and then another connection writes to the index, SQLite reports on
-// the first connection that the index is corrupt.
+// The test "checked" runs trials whose connections use a full-text index, and tests the worker's
+// check of the database after such a trial. The check must end and find no fault, although SQLite's
+// own check of such an index can go wrong in two ways. In a shared cache SQLite waits for itself
+// forever. If a connection searches the index, and then another connection writes to the index,
+// SQLite reports on the first connection that the index is corrupt.
 func checked(_ *testing.T, b *base) {
 	index := b.fullText()
 	if index == "" {

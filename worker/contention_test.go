@@ -31,7 +31,7 @@ func lockedAtFirst(f *fake, attempts int) {
 			return nil
 		}
 		id := row[0].(int64)
-		if seen[id]++; seen[id] > 1 && seen[id] <= 1+attempts { // the first INSERT of an ID belongs to the verification pass, before the clock starts
+		if seen[id]++; seen[id] > 1 && seen[id] <= 1+attempts { // the first INSERT of an ID belongs to the verification pass
 			return &driver.Error{Code: 5, Err: errors.New("database is locked")}
 		}
 		return nil

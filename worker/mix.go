@@ -71,7 +71,7 @@ const maxHistograms = 256
 // few cache lines (see [mixCall]).
 type mixOp struct {
 	runner  driver.Runner // the runner that prepared the statements
-	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex, timeout or IfEmpty; nil for other operations
+	query   *mixCall      // the only statement, if the operation is a query without transaction, mutex, timeout or IfEmpty; otherwise nil
 	calls   []mixCall
 	row     int   // number of the row of parameters that the next execution takes
 	done    int64 // executions so far, however they ended

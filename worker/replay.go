@@ -28,7 +28,7 @@ type replay struct {
 	code     []int32 // SQLite's result code; 0 if the event succeeded
 
 	inserted map[int]int64 // the last insert IDs that were recorded, by event
-	otherID  []bool        // true if the event's last insert ID differs from the recorded ID; the slice is nil if the field "inserted" is nil
+	otherID  []bool        // whether the last insert ID differs from the recorded ID; nil if the field "inserted" is nil
 }
 
 const notRun = -1

@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestBrief checks how the field Brief of a request affects the phases that it names. A query
-// is measured, but not executed again to hash its answers. The database is not checked after a mix,
-// but the mix still has a checksum.
+// TestBrief checks how the field Brief of a request affects the phases that it names. If the field
+// names a query, the query is measured, but not executed again to hash its answers. If the field
+// names a mix, the database is not checked after the mix, but the mix still has a checksum.
 func TestBrief(t *testing.T) {
 	for _, brief := range []bool{false, true} {
 		f := newFake()

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sound returns a valid request. TestSoundPlan sends it unchanged. Other tests first make one of
-// its fields invalid.
+// The function "sound" returns a valid request. TestSoundPlan sends it unchanged. Other tests first
+// make one of its fields invalid.
 func sound(t *testing.T) *protocol.Request {
 	mix := mixOf(plan.Mix{Clients: 2, Count: 10, OwnConn: true})
 	req := trialOf(t, blog(3,
@@ -42,8 +42,8 @@ type leaver struct{ *fake }
 
 func (leaver) Leave() error { return nil }
 
-// TestRefusedMakesNothing checks that a [driver.Leaver] creates no table if a setting did not take
-// effect.
+// TestRefusedMakesNothing checks that the worker creates no table with a [driver.Leaver] if a
+// setting did not take effect.
 func TestRefusedMakesNothing(t *testing.T) {
 	f := newFake()
 	req := sound(t)
@@ -54,7 +54,7 @@ func TestRefusedMakesNothing(t *testing.T) {
 	}
 	for _, entry := range f.log {
 		if strings.Contains(entry, "CREATE") || strings.Contains(entry, "INSERT") {
-			t.Errorf("it has done %s", entry)
+			t.Errorf("the worker ran %q although it must refuse the trial", entry)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestCheckPlan(t *testing.T) {
 				t.Errorf("answered %+v %+v", got[0], last.Reason)
 			}
 			if _, err := os.Stat(req.Path); err == nil {
-				t.Error("the database has been made")
+				t.Error("the database was created although the plan is invalid")
 			}
 		})
 	}
@@ -209,8 +209,8 @@ func TestCheckPlanTypes(t *testing.T) {
 	}
 }
 
-// TestInsertEmptySets checks that the rows of the first data sets are inserted and committed
-// even if the data sets nested in them are empty.
+// TestInsertEmptySets checks that the rows of a data set are inserted and committed even if the
+// data sets nested in it have no rows.
 func TestInsertEmptySets(t *testing.T) {
 	for _, transaction := range []string{"one", "per"} {
 		t.Run(transaction, func(t *testing.T) {

@@ -7,10 +7,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/barrier"
 )
 
-// clientTurns divides a query, a mix or a replay into slices. After each slice this process waits,
-// because the trials that do the same work take turns. All clients pause together, each between two
-// of its operations or transactions. The operations of all clients are counted, because one client
-// may do much more than another, for example while the other waits for a lock.
+// clientTurns divides a query, a mix or a replay into slices. After each slice this process waits
+// until the other trials that do the same work have had their turns. All clients pause together,
+// each between two of its operations or transactions. The size of a slice is a number of operations
+// of all clients together, because one client may do many more operations than another client, for
+// example if the other client waits for a lock.
 //
 // After the last operation of a slice has been counted, other clients may be in the middle of an
 // operation. Waiting for them is a part of the phase's time. So a slice must be much longer than most
@@ -29,7 +30,7 @@ type clientTurns struct {
 type clientTurn struct {
 	*clientTurns
 	uncounted int64     // operations of this client that are not yet in the field "counted"
-	_         [112]byte // so that no two clients write to the same cache line
+	_         [112]byte // padding, so that no two clients write to the same cache line
 }
 
 // newClientTurns returns the clientTurns for the given number of clients, or nil if the phase is measured
@@ -50,9 +51,10 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 	return t
 }
 
-// client returns the part of one more client. It returns nil if t is nil. In a query or a mix, the
-// parameter "done" is -1, because the client's first call of "operation" comes before its first
-// operation. In a replay it is 0.
+// client returns the part of one more client. It returns nil if t is nil. The parameter "done" is
+// the client's initial count of operations. In a query or a mix it is -1, because each call of
+// "operation" counts one operation, and the first call comes before the client's first operation.
+// In a replay it is 0.
 func (t *clientTurns) client(done int64) *clientTurn {
 	if t == nil {
 		return nil
@@ -60,8 +62,9 @@ func (t *clientTurns) client(done int64) *clientTurn {
 	return &clientTurn{clientTurns: t, uncounted: done}
 }
 
-// wait is how long a client has waited between two operations, in ns. During the part "pause", all
-// clients waited, because other trials had their turns. Only this part is not in the phase's time.
+// wait has two times in ns. The time "all" is how long a client has waited between two operations.
+// The time "pause" is the part of it in which all clients waited, because other trials had their
+// turns. Only "pause" is excluded from the phase's time.
 type wait struct{ all, pause int64 }
 
 // operation must be called before each operation of a query or a mix. The parameter "elapsed" is the
@@ -85,8 +88,8 @@ func (c *clientTurn) transaction(n int, elapsed int64) (wait, error) {
 	return c.park(elapsed)
 }
 
-// add counts n operations. It changes the shared counter only after every few operations, because
-// the clients would otherwise wait for each other's changes.
+// The method "add" counts n operations. It changes the shared counter only after every few
+// operations, because the clients would otherwise wait for each other's changes.
 func (c *clientTurn) add(n int64) {
 	if c.uncounted += n; c.uncounted < max(1, c.size/(8*c.clients)) {
 		return
@@ -97,9 +100,9 @@ func (c *clientTurn) add(n int64) {
 	c.uncounted = 0
 }
 
-// exclude excludes a time, in nanoseconds, from the time of the current lead (the first operations of
-// a slice) or of the rest. It does nothing if there are several clients, because then leads are not
-// timed.
+// exclude excludes a time, in nanoseconds, from the time of the current lead (the first operations
+// of a slice), or, after the lead, from the time of the rest of the slice. It does nothing if there
+// are several clients, because then leads are not timed.
 func (c *clientTurn) exclude(ns int64) {
 	if c.clients == 1 {
 		c.began += ns

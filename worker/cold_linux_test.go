@@ -78,7 +78,7 @@ func TestColdCaches(t *testing.T) {
 		}
 	}
 	if want := (protocol.Caches{FileBytes: int64(len("a database"))}); !slices.Equal(caches, []protocol.Caches{want, want}) {
-		t.Errorf("%+v, and the last answer is %+v: want %+v of each timed phase", caches, all[len(all)-1], want)
+		t.Errorf("%+v, and the last answer is %+v: want %+v for each timed phase", caches, all[len(all)-1], want)
 	}
 	emptied := slices.DeleteFunc(slices.Clone(l.log), func(s string) bool { return !strings.Contains(s, "shrink_memory") })
 	if want := slices.Repeat([]string{"script PRAGMA shrink_memory; PRAGMA mmap_size=0; PRAGMA mmap_size=1048576"}, 4); !slices.Equal(emptied, want) {
@@ -93,7 +93,7 @@ func TestColdCaches(t *testing.T) {
 // from the page cache.
 func TestColdCachesUnsupported(t *testing.T) {
 	if pagecache.Check("/dev/shm") == nil {
-		t.Skip("/dev/shm is no tmpfs here")
+		t.Skip("/dev/shm is not a tmpfs here")
 	}
 	dir, err := os.MkdirTemp("/dev/shm", "cold-")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// contextual is a driver that keeps the context of the script "SELECT 1".
+// contextual is a driver that remembers the context with which it ran the script "SELECT 1".
 type contextual struct {
 	*fake
 	ctx context.Context
@@ -31,9 +31,9 @@ func (d *contextualDB) Script(ctx context.Context, sql string) error {
 	return d.DB.Script(ctx, sql)
 }
 
-// TestContextOfPhase checks that the context of a phase can end only if the phase says so. A
-// context that cannot end must not have values, because libraries would look for values in it at
-// each operation.
+// TestContextOfPhase checks that the context of a phase can be canceled only if the field Context
+// of the phase is "cancellable". Otherwise the context must be context.Background, because
+// libraries would search any other context for values at each operation.
 func TestContextOfPhase(t *testing.T) {
 	for _, kind := range []string{"", "cancellable"} {
 		c := &contextual{fake: newFake()}

@@ -82,7 +82,7 @@ func newCounter(e event) *counter {
 	return nil
 }
 
-// threads lists the IDs of the threads of this process, in ascending order.
+// The function "threads" lists the IDs of the threads of this process, in ascending order.
 func threads() (list []int) {
 	files, _ := os.ReadDir("/proc/self/task")
 	for _, f := range files {

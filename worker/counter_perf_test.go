@@ -57,7 +57,7 @@ func TestCounter(t *testing.T) {
 	mayCount(t)
 	c := worker.NewCounter(worker.PageFaults)
 	if c == nil {
-		t.Fatal("nothing is counted")
+		t.Fatal("NewCounter returned nil")
 	}
 	defer c.Close()
 	const n, slack = 20_000, 4_000 // slack is for page faults of other goroutines
@@ -89,10 +89,10 @@ func TestCounter(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if got := c.Read() - before; got < 20 {
-		t.Errorf("of a child process: counted %d", got)
+		t.Errorf("a child process: counted %d, want at least 20", got)
 	}
 	if worker.NewCounter(worker.Impossible) != nil {
-		t.Error("a counter of what cannot be counted")
+		t.Error("NewCounter returned a counter for an event that cannot be counted")
 	}
 }
 
@@ -152,8 +152,8 @@ func TestMixCountsItsOperations(t *testing.T) {
 	}
 }
 
-// BenchmarkStopwatch measures how much time counting adds to a start and stop of the stopwatch: the
-// total time, and the part of it while the clock runs.
+// BenchmarkStopwatch measures how long a start and a stop of the stopwatch take, with and without
+// counting. It reports the total time, and the part of it during which the clock runs.
 func BenchmarkStopwatch(b *testing.B) {
 	mayCount(b)
 	for _, c := range []struct {

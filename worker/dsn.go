@@ -262,7 +262,8 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	if code == driver.CodeLocked && !gaveUp && now()-begin >= patience.Nanoseconds() {
 		// The library has waited although the busy timeout is 0. Either its own busy handler waits,
 		// or it waits for the other connection of a shared cache. PRAGMA busy_timeout replaces a
-		// busy handler. So if a second attempt fails with SQLITE_BUSY, the busy handler has waited.
+		// busy handler. So if a second attempt fails with SQLITE_BUSY, it was the busy handler that
+		// waited during the first attempt.
 		if err := second.Script(ctx, "PRAGMA busy_timeout=0"); err != nil {
 			return err
 		}
@@ -303,8 +304,8 @@ func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() erro
 	return driver.CodeLocked, true, rerr
 }
 
-// observeBegin begins a transaction on the connection "first". With the connection "second" it
-// observes which lock the transaction holds. It adds the result to r.Seen as the setting txlock.
+// observeBegin begins a transaction on the connection "first", and observes from the connection
+// "second" which lock the transaction holds. It adds the result to r.Seen as the setting txlock.
 func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	rollback := func() error { return first.Script(ctx, "ROLLBACK") }
 	var err error

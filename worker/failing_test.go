@@ -32,7 +32,7 @@ func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 }
 
 // phased returns a plan with one mix. The plan's schema is the text "PHASES", because the function
-// story returns the driver's log after that text.
+// "story" returns the part of the driver's log after that text.
 func phased(m plan.Mix) *plan.Plan {
 	p := blog(1, mixOf(m))
 	p.Schema = "PHASES"
@@ -130,7 +130,7 @@ func TestMixFailuresAtARate(t *testing.T) {
 }
 
 // The function "unique" makes every second write fail with an error of a UNIQUE constraint. The
-// second statement of the write fails, which is the INSERT into the table b.
+// statement that fails is the second one of the write, the INSERT into the table b.
 func unique(f *fake) {
 	f.answer = one
 	f.execFail = func(sql string, row []any) error {
@@ -142,8 +142,9 @@ func unique(f *fake) {
 }
 
 // TestMixResults checks operations that end with an error that they declare as a result. They must
-// count as succeeded, the field Results of the sample must count the error, and the transaction must
-// be rolled back. The same must hold while answers are verified.
+// count as succeeded, the field Results of the sample must count the error, and the transaction
+// must be rolled back. The changes must also be rolled back in the verification pass, which runs
+// before the clock starts.
 func TestMixResults(t *testing.T) {
 	for _, c := range []struct {
 		declared []int
@@ -284,7 +285,7 @@ func TestMixMutexAroundOperation(t *testing.T) {
 		t.Error("a transaction began before another one had ended")
 	}
 	if !interleaved(false) {
-		t.Error("without a mutex no two transactions were open at once: the test says nothing")
+		t.Error("without a mutex no two transactions were open at once, so the test proves nothing")
 	}
 }
 
@@ -304,7 +305,7 @@ func TestMixMutexIsReleasedBetweenAttempts(t *testing.T) {
 		p.Phases[0].Mix.Operations[0].Mutex = true
 		s := mixSample(t, serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "2"})))
 		if s.Failed != 1 || distribution(t, s.Latency[0]).P50NS >= 1e6 {
-			t.Errorf("the other client waited: %+v", s.Latency[0])
+			t.Errorf("the other client waited for the mutex: %+v", s.Latency[0])
 		}
 		if log := fmt.Sprint(measured(f)); strings.Count(log, "rollback") != 1 {
 			t.Error(log) // the function "measured" leaves out the log up to the first rollback

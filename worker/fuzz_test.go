@@ -71,10 +71,10 @@ func read(b *driver.Batch, r int) {
 	}
 }
 
-// change replaces one value of a decoded JSON document: the value whose number is the parameter
-// "at". Values are counted from 1, and the keys of each object are in sorted order. A number is
-// replaced by the parameter "number", a string by another string of the document, and any other
-// value by null.
+// change replaces one value of a decoded JSON document. The parameter "at" is the number of this
+// value. Values are counted from 1, with the keys of each object in sorted order. If the value is a
+// number, change replaces it by the parameter "number". It replaces a string by another string of
+// the document, and any other value by null.
 func change(doc any, at uint16, number int64) any {
 	var texts []string
 	n := 0

@@ -10,8 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// proveIdle puts all connections of the pool, conns, back into the pool. If pool_idle is set, it also
-// observes how many connections the pool keeps, and adds the number to the proof.
+// proveIdle returns the connections in "conns", which are all connections of the pool, to the pool.
+// If pool_idle is set, it also observes how many connections the pool keeps, and adds the number to
+// the proof.
 func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []driver.Conn, proof *protocol.Proof) error {
 	if _, set := s["pool_idle"]; !set {
 		return giveBack(conns)
@@ -33,10 +34,10 @@ func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []dri
 	return nil
 }
 
-// marker is a PRAGMA that belongs to one connection and that nothing else sets. The worker turns it
-// on in every connection of the pool and returns the connections. When the worker takes connections
-// again, the PRAGMA is still on in the connections that the pool has kept, and off in new
-// connections.
+// marker is a PRAGMA whose value belongs to one connection. Nothing else in the worker sets it. The
+// worker turns it on in every connection of the pool and returns the connections. When the worker
+// takes connections again, the PRAGMA is still on in the connections that the pool has kept, and
+// off in new connections.
 const marker = "cell_size_check"
 
 func mark(ctx context.Context, conns []driver.Conn, on bool) error {

@@ -226,9 +226,9 @@ func blank(path string) bool {
 	return err == nil && (h == nil || binary.BigEndian.Uint32(h[28:]) <= 1) && fileSize(path+"-wal") == 0
 }
 
-// ownJournal returns settings that keep the rollback journal of an existing database, unless s
-// sets journal_mode. Some libraries switch every file that they open to WAL, even a file that
-// they only read.
+// ownJournal returns s. If a database has a rollback journal (see [rollsBack]) and s does not set
+// journal_mode, it adds journal_mode=delete, so that the database keeps this journal. Without this
+// setting, some libraries switch every file that they open to WAL, even a file that they only read.
 func ownJournal(path string, s driver.Settings) driver.Settings {
 	if _, asked := s["journal_mode"]; asked || s["mode"] == "memory" || !rollsBack(path) {
 		return s
@@ -264,8 +264,8 @@ func header(path string, n int) ([]byte, error) {
 }
 
 // withinLimits checks the settings that no PRAGMA reports. It returns an error if s has a value
-// that the driver cannot apply, according to the limits that it declares. Unlike a trial, a job
-// cannot observe such settings, because other processes may be using the database.
+// that the driver cannot apply, according to the limits that the driver declares. Unlike a trial, a
+// job cannot observe such settings, because other processes may be using the database.
 func withinLimits(info driver.Info, s driver.Settings) error {
 	for _, name := range []string{"cache", "mode", "txlock"} {
 		value, set := s[name]

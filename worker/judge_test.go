@@ -39,8 +39,8 @@ func TestJudgeRefused(t *testing.T) {
 	}
 }
 
-// TestJudgeWriteLost checks that a judge reports an error if the row that it wrote is missing after
-// the database was opened again.
+// TestJudgeWriteLost checks that a job of the kind "judge" writes a row, opens the database again,
+// and reports an error if the row is missing.
 func TestJudgeWriteLost(t *testing.T) {
 	d := newFake()
 	d.pragmas["integrity_check(5)"] = "ok"
@@ -72,8 +72,8 @@ func (r recoverable) Recover(ctx context.Context, path string, s driver.Settings
 	return r.Open(ctx, path, s)
 }
 
-// TestJudgeRecovers checks that a judge calls Recover if the driver has this method, even if the
-// driver declares the limit "job".
+// TestJudgeRecovers checks that a job of the kind "judge" calls Recover if the driver has this
+// method, even if the driver declares the limit "job".
 func TestJudgeRecovers(t *testing.T) {
 	d := recoverable{newFake()}
 	d.limits = map[string]string{"job": "it has no files"}
@@ -84,6 +84,6 @@ func TestJudgeRecovers(t *testing.T) {
 		t.Fatalf("%+v", last)
 	}
 	if calls := strings.Join(d.log, ","); !strings.Contains(calls, "recover proof.db") || !strings.Contains(calls, "recover x.db") {
-		t.Errorf("calls %q", d.log)
+		t.Errorf("calls %q, want Recover for proof.db and for x.db", d.log)
 	}
 }

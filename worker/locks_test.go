@@ -21,7 +21,7 @@ type pools struct {
 	*fake
 	mu       sync.Mutex
 	settings []driver.Settings
-	used     map[int][]string // the SQL of the statements prepared on each pool, by number of the pool
+	used     map[int][]string // the SQL of the statements prepared on each pool; the key is the number of the pool
 }
 
 func (p *pools) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -62,12 +62,12 @@ func TestPoolReaders(t *testing.T) {
 	sizes := []string{}
 	for _, s := range d.settings {
 		if s["pool_readers"] != "" || s["write_mutex"] != "" {
-			t.Errorf("a driver was given %v", s)
+			t.Errorf("the driver was given pool_readers or write_mutex: %v", s)
 		}
 		sizes = append(sizes, s["pool_size"])
 	}
 	if !slices.Equal(sizes, []string{"1", "1", "4", "1"}) { // the second pool observes txlock, the third pool has the readers, and the last pool checks the database
-		t.Errorf("pools of %v connections", sizes)
+		t.Errorf("the pools have %v connections, want 1, 1, 4 and 1", sizes)
 	}
 	reads, writes := phase.Mix.Operations[0].Calls[0].SQL, phase.Mix.Operations[1].Calls[0].SQL
 	if !slices.Contains(d.used[2], reads) || slices.Contains(d.used[2], writes) || slices.Contains(d.used[0], reads) || !slices.Contains(d.used[0], writes) {
@@ -81,7 +81,7 @@ func TestPoolReaders(t *testing.T) {
 			}
 			for _, c := range a.Proof.Connections {
 				if c["pool_size"] != "1" || c["pool_readers"] != "4" || c["write_mutex"] != "on" {
-					t.Errorf("a connection proves %v", c)
+					t.Errorf("the proof of a connection has %v", c)
 				}
 			}
 		case protocol.TypeSettings:
@@ -91,12 +91,12 @@ func TestPoolReaders(t *testing.T) {
 		}
 	}
 	if f.open != 0 {
-		t.Errorf("%d connections not given back", f.open)
+		t.Errorf("%d connections were not returned to the pool", f.open)
 	}
 }
 
-// TestPoolReadersOwn checks that clients that keep their connections give back the connections of
-// the first pool and of the readers' pool.
+// TestPoolReadersOwn checks clients that keep their own connections. At the end they must return
+// their connections to both pools: the first pool and the readers' pool.
 func TestPoolReadersOwn(t *testing.T) {
 	f := newFake()
 	f.answer = one
@@ -105,7 +105,7 @@ func TestPoolReadersOwn(t *testing.T) {
 	phase.Mix.Operations[0].Reads = true
 	mixSample(t, serve(t, d, trialOf(t, blog(1, phase), driver.Settings{"pool_size": "2", "pool_readers": "2"})))
 	if f.open != 0 {
-		t.Errorf("%d connections not given back", f.open)
+		t.Errorf("%d connections were not returned to the pool", f.open)
 	}
 }
 
@@ -130,10 +130,10 @@ func TestWriteMutex(t *testing.T) {
 		return most.Load()
 	}
 	if n := most(false); n != 1 {
-		t.Errorf("%d operations at once under the mutex", n)
+		t.Errorf("%d operations at once under the mutex, want 1", n)
 	}
 	if n := most(true); n < 2 {
-		t.Errorf("%d operations at once that only read", n)
+		t.Errorf("%d operations at once that only read, want several", n)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestWaitsForConnections(t *testing.T) {
 	f := newFake()
 	f.answer = one
 	if got := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 3, Count: 60})), driver.Settings{"pool_size": "3"}))).Waits; got != nil {
-		t.Errorf("%+v of a pool that does not tell", got)
+		t.Errorf("waits %+v, want nil, because the pool does not count waits", got)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestWaitsForRetry(t *testing.T) {
 	lockedAtFirst(f, 2)
 	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 1, Count: 100, Retry: &plan.Retry{Attempts: 3, BackoffUS: 10}})), nil)))
 	if len(s.Waits) != 1 || s.Waits[0].For != protocol.WaitRetry || s.Waits[0].Count != s.Retries || s.Waits[0].WaitNS < s.Retries*10_000 || s.Retries == 0 {
-		t.Errorf("%+v of %d retries", s.Waits, s.Retries)
+		t.Errorf("waits %+v, want one for each of the %d retries", s.Waits, s.Retries)
 	}
 }
 
@@ -312,10 +312,10 @@ func TestClients(t *testing.T) {
 		sum += n
 	}
 	if len(s.Clients) != 3 || sum != s.Operations {
-		t.Errorf("%v of %d operations", s.Clients, s.Operations)
+		t.Errorf("operations by client: %v, want 3 clients and %d operations in total", s.Clients, s.Operations)
 	}
 	if s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 3, Count: 30})), driver.Settings{"pool_size": "3"}))); s.Clients != nil {
-		t.Errorf("%v with a count, of which each client has its share", s.Clients)
+		t.Errorf("operations by client: %v, want nil, because the mix has a count", s.Clients)
 	}
 }
 
@@ -369,14 +369,14 @@ func TestTimeout(t *testing.T) {
 		p.Schema = "PHASES"
 		s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
 		if len(s.Errors) != 1 || s.Errors[0].Name != test.want || s.Errors[0].Count != s.Failed || s.Failed == 0 {
-			t.Errorf("%s: %d failed, by %+v", what, s.Failed, s.Errors)
+			t.Errorf("%s: %d failed, errors %+v", what, s.Failed, s.Errors)
 		}
 		each := int64(1)
 		if test.want != "canceled" {
 			each = 2
 		}
 		if s.Failed > 0 && attempts.Load() != each*s.Failed {
-			t.Errorf("%s: %d attempts at %d operations", what, attempts.Load(), s.Failed)
+			t.Errorf("%s: %d attempts for %d failed operations", what, attempts.Load(), s.Failed)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 	}
 }
 
-// answers writes responses, one per line.
+// The type "answers" writes responses, one per line.
 type answers struct {
 	mu  sync.Mutex
 	enc *json.Encoder

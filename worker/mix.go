@@ -71,7 +71,7 @@ const maxHistograms = 256
 // few cache lines (see [mixCall]).
 type mixOp struct {
 	runner  driver.Runner // the runner that prepared the statements
-	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex or timeout
+	query   *mixCall      // the only statement, if the operation is a query without transaction, mutex, timeout or IfEmpty; otherwise nil
 	calls   []mixCall
 	row     int   // number of the row of parameters that the next execution takes
 	done    int64 // executions so far, however they ended
@@ -86,8 +86,8 @@ type mixOp struct {
 }
 
 // mixCall is a statement of an operation as one client runs it. The fields that an execution needs
-// are next to each other, so that they share few cache lines. While SQLite runs, most of the
-// worker's data leaves the nearest cache.
+// are next to each other, so that they share few cache lines. While SQLite runs, it pushes most of
+// the worker's data out of the processor's fastest cache.
 type mixCall struct {
 	stmt      driver.Stmt
 	batch     *driver.Batch     // the parameters of all executions in the current chunk; nil if the statement has none
@@ -184,8 +184,8 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		return err
 	}
 	if processes > 1 {
-		// The statements after the mix could fail because of locks until all processes have
-		// done their shares.
+		// Until all processes have done their shares of the mix, the statements after the mix could
+		// fail because of locks. So this process waits for the order to stop.
 		return t.meet(ctx, p.Name, protocol.TypeShared, protocol.TypeStop)
 	}
 	if s.Operations == s.Failed {
@@ -264,8 +264,9 @@ func (t *trial) canRun(m *plan.Mix) error {
 	return nil
 }
 
-// from returns the [driver.Runner] that runs the client's statements on a pool. If the client keeps its
-// connections, the runner is a connection of the pool. Otherwise it is the pool itself.
+// The method "from" returns the [driver.Runner] that runs the client's statements on a pool. If the
+// client keeps its connections, the runner is a connection of the pool. Otherwise it is the pool
+// itself.
 func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, error) {
 	if !c.mix.OwnConn {
 		return pool, nil
@@ -374,8 +375,8 @@ func (c *mixClient) close() (err error) {
 	return err
 }
 
-// number returns the number that the client's operation j has among all operations of the phase. The
-// client's operations and the operations of the phase are counted from 0.
+// number returns the number of the client's operation j among all operations of the phase. The
+// parameter j and the result are counted from 0.
 func (c *mixClient) number(j int64) int64 { return c.id + j*c.clients }
 
 // fill chooses the operations of the next chunk and generates their parameters.

@@ -53,7 +53,7 @@ func TestMix(t *testing.T) {
 				t.Errorf("%d writes of 1000, at a weight of 1 in 4", writes)
 			}
 			if f.open != 0 {
-				t.Errorf("%d connections not given back", f.open)
+				t.Errorf("%d connections were not returned to the pool", f.open)
 			}
 			// After the verification pass, each number must have been inserted once by each of
 			// the two statements of a transaction, so no two clients have inserted the same
@@ -69,7 +69,7 @@ func TestMix(t *testing.T) {
 			}
 			for line, n := range seen {
 				if table, id, ok := strings.Cut(line, " "); ok && len(table) == 1 && (n != 1 || seen["a "+id] != 1 || seen["b "+id] != 1) {
-					t.Errorf("%q %d times", line, n)
+					t.Errorf("%q was logged %d times, want each INSERT once, and in both tables", line, n)
 				}
 			}
 		})

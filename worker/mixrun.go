@@ -13,10 +13,10 @@ import (
 )
 
 // run does the client's operations. The parameter "begin" is the time at which the client begins.
-// The client's own time includes its waits for other clients, which may generate parameters meanwhile.
-// It does not include pauses, in which other trials have their turns, or the time in which the client
-// generates parameters. So after each pause, and each time it has generated parameters, run moves
-// "begin", and the times that depend on "begin", forward by the time spent.
+// The client's own time includes its waits for other clients, which may be generating parameters.
+// It excludes the pauses in which other trials have their turns, and the time in which the client
+// itself generates parameters. To exclude such a time, run moves "begin" forward by this time, and
+// also the times that depend on "begin".
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {
@@ -220,9 +220,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ended counts an operation that ended with an error. It counts the operation as failed if the
-// cause is a lock or the operation's timeout, and as succeeded if the operation declares the error
-// as a result. ended returns any other error.
+// The method "ended" counts an operation that ended with an error. It counts the operation as
+// failed if the cause is a lock or the operation's timeout, and as succeeded if the operation
+// declares the error as a result. It returns any other error.
 func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	var e *driver.Error
 	switch {
@@ -268,9 +268,9 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	return last != nil, nil
 }
 
-// calls runs an operation's statements with row r of their parameters, within tx unless tx is nil.
-// If a statement ended the operation early because it returned no rows, calls returns that
-// statement.
+// The method "calls" runs an operation's statements with row r of their parameters, within tx
+// unless tx is nil. If a statement ended the operation early because it returned no rows, calls
+// returns that statement.
 func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (last *mixCall, err error) {
 	for i := range op.calls {
 		call := &op.calls[i]

@@ -16,13 +16,15 @@ type clientState struct {
 	moved atomic.Int64 // time in ns when an operation last began or ended; 0 if none has begun
 }
 
-// begins notes that operation i begins. The parameter "at" is the time of its beginning.
+// The method "begins" records that operation i begins. The parameter "at" is the time of its
+// beginning.
 func (s *clientState) begins(i int, at int64) {
 	s.moved.Store(at)
 	s.under.Store(int32(i) + 1)
 }
 
-// ends notes that the running operation has ended. The parameter "at" is the time of its end.
+// The method "ends" records that the running operation has ended. The parameter "at" is the time of
+// its end.
 func (s *clientState) ends(at int64) {
 	s.under.Store(0)
 	s.moved.Store(at)

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sharing returns a driver and a request. In the request, two processes share a mix of 3 clients,
-// and the worker is the process with the number in the parameter process.
+// sharing returns a driver and a request for one of two processes that share a mix of 3 clients.
+// The parameter "process" is the number of this process, 0 or 1.
 func sharing(t *testing.T, process int) (*fake, protocol.Request) {
 	t.Helper()
 	f := newFake()
@@ -31,7 +31,7 @@ func share(t *testing.T, f *fake, req protocol.Request) *protocol.Sample {
 	x := converse(t, f, req)
 	proof := x.hear(protocol.TypeReady).Proof
 	if got := proof.Connections[0]["processes"]; got != "2" {
-		t.Errorf("proves processes=%q", got)
+		t.Errorf("the proof has processes=%q, want 2", got)
 	}
 	x.hear(protocol.TypeSettings)
 	x.hear(protocol.TypePhase)
@@ -39,7 +39,7 @@ func share(t *testing.T, f *fake, req protocol.Request) *protocol.Sample {
 	x.order(protocol.TypeBegin)
 	x.hear(protocol.TypeShared)
 	if f.checks > 0 {
-		t.Error("the database was checked while others may write")
+		t.Error("the database was checked while other processes may still write")
 	}
 	x.order(protocol.TypeStop)
 	x.hear(protocol.TypeSettings)
@@ -57,7 +57,7 @@ func TestSharesOfMix(t *testing.T) {
 	f, req := sharing(t, 0)
 	first := share(t, f, req)
 	if f.checks != 1 {
-		t.Errorf("the first process checked the database %d times", f.checks)
+		t.Errorf("the first process checked the database %d times, want once", f.checks)
 	}
 	f, req = sharing(t, 1)
 	if err := os.WriteFile(req.Path, nil, 0o644); err != nil {
@@ -65,24 +65,24 @@ func TestSharesOfMix(t *testing.T) {
 	}
 	second := share(t, f, req)
 	if f.checks != 0 {
-		t.Error("a further process checked the database")
+		t.Error("the second process checked the database")
 	}
 	if first.Operations != 30 || second.Operations != 60 || first.Checksum == "" || second.Checksum != "" {
-		t.Errorf("%d and %d operations: want those of 1 and 2 clients; checksums %q and %q", first.Operations, second.Operations, first.Checksum, second.Checksum)
+		t.Errorf("%d and %d operations, want 30 and 60; checksums %q and %q, want one from the first process only", first.Operations, second.Operations, first.Checksum, second.Checksum)
 	}
 	f, req = sharing(t, 0)
 	delete(req.Settings, "processes")
 	alone := mixSample(t, serve(t, f, req))
 	for i, l := range alone.Latency {
 		if got := first.Latency[i].Count + second.Latency[i].Count; got != l.Count {
-			t.Errorf("%d × %s in two processes, %d in one", got, l.Operation, l.Count)
+			t.Errorf("two processes ran %d operations %s, want %d, as one process runs", got, l.Operation, l.Count)
 		}
 	}
 }
 
-// TestShareOfNothing checks that the second process of a trial fails if the first process has created
-// no database. If there is a database, the second process must not remove it when the lab (the program
-// that started the process) has gone.
+// TestShareOfNothing checks that the second process of a trial fails if the first process has
+// created no database. If there is a database, the second process must not remove it, even if the
+// lab (the program that started the process) has exited.
 func TestShareOfNothing(t *testing.T) {
 	f, req := sharing(t, 1)
 	x := converse(t, f, req)
@@ -98,10 +98,10 @@ func TestShareOfNothing(t *testing.T) {
 	}
 	x.in.Close()
 	if err := <-x.ended; err == nil {
-		t.Error("the end of the lab is no error")
+		t.Error("Serve returned no error although its input ended")
 	}
 	if _, err := os.Stat(req.Path); err != nil {
-		t.Errorf("the database of another process is gone: %v", err)
+		t.Errorf("the second process removed the database of the first process: %v", err)
 	}
 }
 
@@ -118,6 +118,6 @@ func TestShare(t *testing.T) {
 		t.Error(diff)
 	}
 	if n := m.MostShared(3); n != 3 {
-		t.Errorf("%d clients in the process that has most", n)
+		t.Errorf("the process with the most clients has %d, want 3", n)
 	}
 }

@@ -19,8 +19,8 @@ const memProfileRate = 512 << 10
 // call, package runtime samples allocations in every program that links package pprof.
 func sampleNoAllocations() { runtime.MemProfileRate = 0 }
 
-// profiler profiles one phase, exactly while its stopwatch runs. Each stretch of that time has its
-// own files, because a CPU profile cannot be paused.
+// profiler profiles one phase, but only while the phase's stopwatch runs. Each period in which the
+// stopwatch runs, called a stretch, has its own files, because a CPU profile cannot be paused.
 type profiler struct {
 	directory string
 	stretches []protocol.Stretch
@@ -71,7 +71,7 @@ func (p *profiler) stop() {
 	p.err = errors.Join(p.cpu.Close(), p.allocations("allocs-after", last))
 }
 
-// allocations writes a profile of all allocations since the process began.
+// The method "allocations" writes a profile of all allocations since the process began.
 func (p *profiler) allocations(kind string, stretch int) error {
 	runtime.GC() // a garbage collection completes the statistics of allocations
 	f, err := p.create(kind, stretch)

@@ -33,7 +33,7 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(clock) < 2 {
-		t.Fatalf("%s: want the two sets and the end", data)
+		t.Fatalf("%s: want a stretch for each of the two data sets and for the end of the phase", data)
 	}
 	files := 1
 	for i, s := range clock {
@@ -47,7 +47,7 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(entries) != files {
-		t.Errorf("files %v: want 3 of each of %d stretches, and the list", entries, len(clock))
+		t.Errorf("files %v: want 3 files for each of %d stretches, and the list of stretches", entries, len(clock))
 	}
 }
 

@@ -278,8 +278,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	if seen["cache"], err = t.observeCache(ctx, other); err != nil {
 		return nil, fmt.Errorf("observing cache: %w", err)
 	}
-	// during begins a transaction on t.db, in which it runs no statement. While the transaction is
-	// open, it runs the statement sql on the second connection.
+	// The function "during" begins a transaction on t.db, in which it runs no statement. While the
+	// transaction is open, it runs the statement sql on the second connection.
 	during := func(sql string) (code int, err error) {
 		tx, err := t.db.Begin(ctx)
 		if err != nil {

@@ -236,8 +236,8 @@ func inRow(err error, row int64) error {
 }
 
 // checkTypes asks SQLite for the type of every value that the first n executions of a call return.
-// It does not rely on the library: if a value is not of its column's type, some libraries convert
-// the value and others refuse it.
+// It does not rely on the library, because libraries differ: if a value does not have its column's
+// type, some libraries convert the value, and others return an error.
 func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int) (err error) {
 	check, err := driver.NewTypeCheck(ctx, on, statement(c))
 	if err != nil {

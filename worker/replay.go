@@ -28,7 +28,7 @@ type replay struct {
 	code     []int32 // SQLite's result code; 0 if the event succeeded
 
 	inserted map[int]int64 // the last insert IDs that were recorded, by event
-	otherID  []bool        // the event has inserted another ID than recorded; nil if the field "inserted" is nil
+	otherID  []bool        // whether the last insert ID differs from the recorded ID; nil if the field "inserted" is nil
 }
 
 const notRun = -1
@@ -51,7 +51,7 @@ type replayClient struct {
 	err     error
 }
 
-// said has an event and the message of the event's error.
+// The type "said" has an event and the message of the event's error.
 type said struct {
 	event   int
 	message string
@@ -149,9 +149,9 @@ func (t *trial) newReplay(p *plan.Phase) *replay {
 	return r
 }
 
-// deal returns, for each client, its function "next", which returns the events of the client's next
-// transaction. If r.Clients is set, all clients take transactions from one list, in the recorded
-// order. Otherwise there is a client for each recorded connection.
+// deal returns a function "next" for each client. Each call of this function returns the events of
+// the client's next transaction. If r.Clients is set, all clients take transactions from one list,
+// in the recorded order. Otherwise there is a client for each recorded connection.
 func (r *replay) deal() []func() []int {
 	units := r.Events.Units()
 	clients := make([]func() []int, r.AtOnce())
@@ -408,8 +408,9 @@ func (r *replay) collect(s *protocol.Sample, first map[int]said) error {
 	return nil
 }
 
-// expected reports whether event i, which has failed, also failed when it was recorded, with
-// the same primary code if that code is known. Not all libraries report extended codes.
+// expected reports whether event i, which has failed, also failed when it was recorded. If the
+// recorded code is known, the primary codes must be equal. Extended codes are not compared, because
+// not all libraries report them.
 func (r *replay) expected(i int) bool {
 	then, failed := r.failed[i]
 	return failed && (then == 0 || then&0xff == int(r.code[i])&0xff)

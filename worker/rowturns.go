@@ -19,8 +19,8 @@ type rowTurns struct {
 	firstRow int64
 
 	next     rowEvent // what happens when slicing.left becomes 0
-	then     rowEvent // value of the field "next" that was saved until the first row of the execution has been read
-	thenLeft int64    // value of slicing.left that was saved in the same way
+	then     rowEvent // value of the field "next" to restore when the first row of the execution has been read
+	thenLeft int64    // value of slicing.left to restore at the same time
 }
 
 // rowEvent is what may happen in a query when a row has been read.
@@ -54,7 +54,7 @@ func (t *rowTurns) begin() {
 // execution must be called before each execution of the query.
 func (t *rowTurns) execution() {
 	t.executed = now()
-	if t.next != firstRow { // otherwise the previous execution returned no row
+	if t.next != firstRow { // if t.next is firstRow, the previous execution returned no row, and the saved values are still right
 		t.then, t.thenLeft = t.next, t.left
 	}
 	t.next, t.left = firstRow, 1

@@ -11,10 +11,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestRepeatedQuery checks how often several executions of a query of 30 rows pause, and how many executions
-// the sample reports. In slices of 10 rows, the first row of each execution belongs to no slice. So four
-// executions have 116 rows in slices. Without slices of rows, there is a pause
-// after every second execution, unless only one is left.
+// TestRepeatedQuery checks how often the worker pauses if it executes a query of 30 rows several
+// times, and how many executions the sample reports. If a slice has 10 rows, the first row of each
+// execution belongs to no slice, so four executions have 116 rows in slices. If the request gives
+// no size of a slice, the worker pauses after every second execution, unless only one execution is
+// left.
 func TestRepeatedQuery(t *testing.T) {
 	for _, tc := range []struct {
 		slice, executions int64

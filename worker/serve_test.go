@@ -32,8 +32,8 @@ func httpPhase() plan.Phase {
 	}}
 }
 
-// users answers the statement of httpPhase. User 404 does not exist, user 2 exists twice, user 5 is
-// locked, user 8 has no name, and user 13 causes an error.
+// The function "users" answers the statement of httpPhase. User 404 does not exist, user 2 exists
+// twice, user 5 is locked, user 8 has no name, and user 13 causes an error.
 func users(_ string, params []any) ([]driver.Row, error) {
 	switch id := params[0].(int64); id {
 	case 404:
@@ -269,7 +269,7 @@ func TestServeAbandoned(t *testing.T) {
 		t.Error("the server still listens")
 	}
 	if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the database is left: %v", err)
+		t.Errorf("the database was not removed: %v", err)
 	}
 }
 
@@ -293,7 +293,7 @@ func TestServeAbandonedInPhase(t *testing.T) {
 		t.Errorf("returned %v", err)
 	}
 	if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the database is left: %v", err)
+		t.Errorf("the database was not removed: %v", err)
 	}
 }
 
@@ -347,6 +347,6 @@ func TestProofOfIdleConnections(t *testing.T) {
 	}
 	got := serve(t, newFake(), trialOf(t, blog(1), nil))
 	if v, ok := got[0].Proof.Connections[0]["pool_idle"]; ok {
-		t.Errorf("pool_idle is %s though nobody asked", v)
+		t.Errorf("the proof has pool_idle=%s although the request does not set it", v)
 	}
 }

@@ -93,11 +93,11 @@ func (s *slicing) sliceEnds(n int64) {
 	}
 }
 
-// cold returns, in nanoseconds, how much longer the leads (the first operations of slices) took than
-// the same number of operations after the leads. It returns 0 if fewer than leastSlices leads have
-// ended. The result is negative if the leads took less time. If it were 0 then, the mean of many such
-// estimates would be too great. The result is at most half of the time of all counted slices, above
-// or below 0.
+// cold returns, in nanoseconds, how much longer the leads (the first operations of slices) took
+// than the same number of operations after the leads. It returns 0 if fewer than leastSlices leads
+// have ended. The result is negative if the leads took less time. If it were 0 then, the mean of
+// many such estimates would be too great. The absolute value of the result is at most half of the
+// time of all counted slices.
 func (s *slicing) cold() int64 {
 	if s.slices < leastSlices || s.leadOps == 0 || s.restOps == 0 {
 		return 0

@@ -65,7 +65,7 @@ func TestPause(t *testing.T) {
 	w.Stop()
 	runtime.KeepAlive(kept)
 	if w.allocs > 100 {
-		t.Errorf("%d objects count", w.allocs)
+		t.Errorf("%d objects were counted, want few", w.allocs)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestFirstLead(t *testing.T) {
 		s.sliceEnds(2)
 	}
 	if s.leadOps != 1 || s.restOps != 2 {
-		t.Errorf("%d operations in leads, %d after them: want those of the second slice", s.leadOps, s.restOps)
+		t.Errorf("%d operations in leads, %d after them: want 1 and 2, from the second slice only", s.leadOps, s.restOps)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestCount(t *testing.T) {
 	var whole slicing
 	for range 3 {
 		if whole.count() {
-			t.Error("a phase that is not divided has slices")
+			t.Error("a slice ended in a phase that is not divided")
 		}
 	}
 }
@@ -154,8 +154,8 @@ func TestOneBusyClient(t *testing.T) {
 	}
 }
 
-// TestPauseOfClients checks that only the pause in which all clients wait is excluded from the phase's time, but
-// not a client's wait for other clients, which still work.
+// TestPauseOfClients checks that the pause, in which all clients wait, is excluded from the phase's
+// time. A client's wait for other clients that still work must not be excluded.
 func TestPauseOfClients(t *testing.T) {
 	turns := newClientTurns(t.Context(), slicing{size: 1, watch: &Stopwatch{}, trial: &trial{req: &protocol.Request{}}}, 2)
 	turns.ended.Store(true)
@@ -222,7 +222,7 @@ func TestRowsOfExecutions(t *testing.T) {
 		}
 	}
 	if rows.leads > 5e8 {
-		t.Errorf("a lead took %d ns", rows.leads)
+		t.Errorf("the leads took %d ns, want far less than 1 s, the simulated time until a first row", rows.leads)
 	}
 }
 

@@ -52,8 +52,8 @@ func (c *ioCount) subtract(less ioCount) {
 }
 
 // count is the number n of events that a counter has counted. The field "missed" is the time, in
-// nanoseconds, in which threads ran without being counted, because the processor had too few counters or
-// another kind of core.
+// nanoseconds, in which threads ran without being counted, because the processor had too few
+// counters, or because a thread ran on another kind of core.
 type count struct{ n, missed int64 }
 
 func (c *count) add(more count)      { c.n, c.missed = c.n+more.n, c.missed+more.missed }

@@ -54,9 +54,9 @@ func (t *trial) tellLoaded(ctx context.Context, n int) error {
 }
 
 // wakeWAL writes to a database that was loaded before the trial, and empties its write-ahead log. A
-// trial that fills the database itself does the same. wakeWAL does nothing if the database has no such
-// log. Before the first write, the log does not contain the database's size, and SQLite asks the system
-// for that size in each read transaction.
+// trial that fills the database itself does the same. The write is necessary because, before the
+// first write, the log does not contain the database's size, and SQLite then asks the system for
+// that size in each read transaction. wakeWAL does nothing if the database has no write-ahead log.
 func (t *trial) wakeWAL(ctx context.Context) error {
 	if !t.wal {
 		return nil

@@ -216,8 +216,8 @@ func (t *trial) instrument() (err error) {
 	return nil
 }
 
-// phases runs the phases of the request. After an error it returns the name of the phase that
-// has failed.
+// The method "phases" runs the phases of the request. After an error it returns the name of the
+// phase that has failed.
 func (t *trial) phases(ctx context.Context) (phase string, err error) {
 	phases := t.plan.Phases[t.req.Loaded:]
 	if t.req.Load > 0 {
@@ -421,7 +421,7 @@ func number(ctx context.Context, r driver.Runner, sql string) (int64, error) {
 	return n, of(sql, err)
 }
 
-// of adds the statement to an error.
+// The function "of" adds the statement to an error.
 func of(sql string, err error) error {
 	if err == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestTypes checks that a trial fails if SQLite reports a wrong type of a value in a result, unless
-// the request sets TypesKnown.
+// TestTypes checks that a trial fails if SQLite reports that a value in a result has a wrong type.
+// If the request sets TypesKnown, the trial must not fail.
 func TestTypes(t *testing.T) {
 	for name, p := range map[string]plan.Phase{
 		"query": selectUsers(1),

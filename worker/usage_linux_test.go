@@ -27,7 +27,7 @@ func TestChildCPU(t *testing.T) {
 		user, system := worker.LivingChildrenCPU()
 		sum := user + system
 		if user < 0 || system < 0 || sum < first {
-			t.Fatalf("user %d, system %d, after %d", user, system, first)
+			t.Fatalf("user %d ns, system %d ns: want both at least 0, and a sum of at least %d ns", user, system, first)
 		}
 		if first > 0 && sum > first && (sum-first)%1e7 != 0 {
 			return
@@ -37,7 +37,7 @@ func TestChildCPU(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	t.Errorf("no part of a tick beyond %d ns", first)
+	t.Errorf("the CPU time changed only by whole ticks of 10 ms, beginning at %d ns", first)
 }
 
 func TestShares(t *testing.T) {

@@ -70,9 +70,9 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	return h.Sum(), nil
 }
 
-// undoing begins the transaction in which all operations are verified. The transaction is rolled
-// back at the end. If the library's transactions cannot read, undoing returns a substitute whose
-// Rollback restores the current state of the database.
+// The method "undoing" begins the transaction in which all operations are verified. The transaction
+// is rolled back at the end. If the library's transactions cannot read, the method returns a
+// substitute whose Rollback restores the current state of the database.
 func (t *trial) undoing(ctx context.Context, conn driver.Conn) (driver.Tx, error) {
 	r, ok := t.db.(driver.Restorer)
 	if _, limited := t.drv.Info().Limit("transactions", "reads"); !ok || !limited {
@@ -109,14 +109,14 @@ func (c *mixClient) checkTypes(ctx context.Context) (err error) {
 	return nil
 }
 
-// tells reports whether an operation has an answer that can be verified: rows, or an error that
-// it declares as a result.
+// The function "tells" reports whether an operation has an answer that can be verified: rows, or an
+// error that it declares as a result.
 func tells(o plan.Operation) bool {
 	return len(o.Results) > 0 || slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return len(c.Columns) > 0 })
 }
 
-// undone reports whether an operation needs a savepoint, because its transaction may be rolled
-// back, or because an error may roll back more than its statement.
+// The function "undone" reports whether an operation needs a savepoint, because its transaction may
+// be rolled back, or because an error may roll back more than its statement.
 func undone(op mixOp) bool {
 	return len(op.Results) > 0 || slices.ContainsFunc(op.calls, func(c mixCall) bool { return c.IfEmpty == plan.EmptyRollback })
 }

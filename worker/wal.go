@@ -38,8 +38,8 @@ func watchWAL(database string) *walWatch {
 	return w
 }
 
-// restarts ends the watch and returns how many times the log has restarted since its header was first
-// read. It returns 0 if the header could not be read.
+// The method "restarts" ends the watch and returns how many times the log has restarted since its
+// header was first read. It returns 0 if the header could not be read.
 func (w *walWatch) restarts() int64 {
 	close(w.stop)
 	<-w.done

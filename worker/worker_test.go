@@ -75,7 +75,7 @@ func TestInsert(t *testing.T) {
 				t.Errorf("sample %+v, want %d rows", s, rows)
 			}
 			if f.open != 0 {
-				t.Errorf("%d connections not given back", f.open)
+				t.Errorf("%d connections were not returned to the pool", f.open)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestInsertStopsAtError(t *testing.T) {
 		t.Errorf("answered %+v", last.Reason)
 	}
 	if s := strings.Join(story(f), ", "); s != "begin, users 1, rollback" {
-		t.Errorf("did %s", s)
+		t.Errorf("ran %s, want begin, users 1, rollback", s)
 	}
 }
 
@@ -211,11 +211,11 @@ func TestUntimed(t *testing.T) {
 	got := serve(t, f, trialOf(t, blog(2, p), nil))
 	for _, a := range got {
 		if a.Type == protocol.TypeSample {
-			t.Errorf("a sample of an untimed phase: %+v", a.Sample)
+			t.Errorf("an untimed phase has a sample: %+v", a.Sample)
 		}
 	}
 	if !slices.Contains(f.log, "users 2") {
-		t.Errorf("not inserted: %q", f.log)
+		t.Errorf("the untimed phase inserted no user 2: %q", f.log)
 	}
 }
 
@@ -274,7 +274,7 @@ func TestServeGarbage(t *testing.T) {
 		t.Errorf("answered %+v", got[0])
 	}
 	if err := worker.Serve(t.Context(), newFake(), strings.NewReader(""), &out); err == nil {
-		t.Error("no error without a request")
+		t.Error("Serve returned no error although there was no request")
 	}
 }
 
@@ -306,7 +306,7 @@ func TestAnswersNotTaken(t *testing.T) {
 			t.Errorf("after %d answers: returned %v", taken, err)
 		}
 		if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("after %d answers the database is left: %v", taken, err)
+			t.Errorf("after %d answers the database was not removed: %v", taken, err)
 		}
 		in.Close()
 	}
@@ -339,7 +339,7 @@ func TestLabGone(t *testing.T) {
 			t.Errorf("returned %v", err)
 		}
 		if _, err := os.Stat(log); !errors.Is(err, os.ErrNotExist) {
-			t.Fatalf("its journal is left: %v", err)
+			t.Fatalf("the journal was not removed: %v", err)
 		}
 	}
 }
@@ -363,7 +363,7 @@ func TestJobBeyondLimits(t *testing.T) {
 		t.Errorf("answered %+v, reason %+v", got[0], r)
 	}
 	if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the database is there: %v", err)
+		t.Errorf("the database was created although the job was refused: %v", err)
 	}
 }
 

@@ -3,11 +3,11 @@
 // comparison is the driver, and the other side consists of loops that call the library directly
 // (package byhand).
 //
-// The work consists of four phases on a table of users: an insert of all users with
-// a prepared statement in one transaction; a query that reads all users, decoding
-// every column to its Go type; a mix of reads by key with a prepared statement on a
-// connection that is kept; and a mix of transactions of a read and an update, each on
-// a connection from the pool.
+// The work consists of four phases on a table of users:
+//   - an insert of all users, with a prepared statement in one transaction
+//   - a query that reads all users and decodes every column to its Go type
+//   - a mix of reads by key, with a prepared statement on a connection that is kept
+//   - a mix of transactions, each with a read and an update on a connection from the pool
 //
 // Both sides are served by the engine, with the same plan and settings. Both sides read every
 // result to its end. The same [worker.Stopwatch] times the same part of both sides. For the insert,

@@ -16,7 +16,7 @@ func TestBarrier(t *testing.T) {
 	b := barrier.New(4, func() error {
 		pauses.Add(1)
 		if n := working.Load(); n != 0 {
-			t.Errorf("%d goroutines work during a pause", n)
+			t.Errorf("%d goroutines work during a pause, want none", n)
 		}
 		return nil
 	})
@@ -37,7 +37,7 @@ func TestBarrier(t *testing.T) {
 	}
 	all.Wait()
 	if n := pauses.Load(); n != 40 {
-		t.Errorf("%d pauses, want 40: the last goroutine has so many", n)
+		t.Errorf("%d pauses, want 40, as many as the last goroutine makes", n)
 	}
 }
 

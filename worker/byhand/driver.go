@@ -63,7 +63,7 @@ func (h hand) Check(req *protocol.Request) error {
 	return nil
 }
 
-// knows reports whether a program can do the phase exactly as the plan describes it.
+// The function "knows" reports whether a program can do the phase exactly as the plan describes it.
 func knows(p *plan.Phase, users int64) bool {
 	switch {
 	case p.Insert != nil:
@@ -189,8 +189,9 @@ func mix(d KeyDatabase, gen *plan.Gen, p *plan.Phase, brief bool, s *protocol.Sa
 	return nil
 }
 
-// rows generates the rows of data sets. The texts of a column share memory, as in package worker,
-// so that the garbage collector has as much work with a hand-written program as with a driver.
+// The function "rows" generates the rows of data sets. The texts of a column share memory, as in
+// package worker, so that the garbage collector has as much work with a hand-written program as
+// with a driver.
 func rows(gen *plan.Gen, p *plan.Plan, sets []string) (*Blog, error) {
 	blog := &Blog{}
 	for _, set := range sets {

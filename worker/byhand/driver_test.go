@@ -26,8 +26,8 @@ func request(t *testing.T, workload string) *protocol.Request {
 	return req
 }
 
-// TestOnlyItsWork checks that a hand-written program refuses plans with changes that it would
-// ignore.
+// TestOnlyItsWork checks that a hand-written program refuses a plan if its own loops would not do
+// all that the plan says.
 func TestOnlyItsWork(t *testing.T) {
 	for name, change := range map[string]func(*protocol.Request){
 		"pool_size":   func(r *protocol.Request) { r.Settings["pool_size"] = "2" },
@@ -42,7 +42,7 @@ func TestOnlyItsWork(t *testing.T) {
 		req := request(t, "complex")
 		change(req)
 		program := byhand.Program{Open: func(string) (byhand.Database, error) {
-			t.Errorf("%s: a database is opened", name)
+			t.Errorf("%s: the program opened a database although it must refuse the plan", name)
 			return nil, errors.New("not to be opened")
 		}}
 		answers, err := worker.Exchange(t.Context(), program.Driver(), *req)

@@ -14,8 +14,9 @@ import (
 )
 
 // A program for a library that works with database/sql needs no loops of its own, because
-// byhand.SQL returns its function Open. The program's main function passes the result of
-// Program.Driver to worker.Main, which serves standard input and output.
+// byhand.SQL has these loops. It returns the function for the program's field Open, which this
+// example leaves out. The program's main function passes the result of Program.Driver to
+// worker.Main, which serves standard input and output.
 func ExampleProgram_Driver() {
 	program := byhand.Program{Info: driver.Info{Name: "mattn by hand", Kind: driver.Cgo, Interface: driver.DatabaseSQL}}
 	var out bytes.Buffer

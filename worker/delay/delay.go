@@ -1,6 +1,6 @@
 // Package delay has a TCP proxy that delivers every byte a fixed time after reading it, like a
-// longer network line. The proxy can also be cut, like a line. It connects the nodes of a cluster
-// on one machine, to show the effects of distance and partitions.
+// longer network line. The proxy can also stop all bytes, as if the line were cut. It connects the
+// nodes of a cluster on one machine, to show the effects of distance and partitions.
 package delay
 
 import (
@@ -124,7 +124,7 @@ func (p *Proxy) change(f func()) {
 	p.changed = make(chan struct{})
 }
 
-// Held returns how many bytes the proxy has read and not yet delivered, and Passed how many
+// Held returns how many bytes the proxy has read but not delivered. Passed returns how many bytes
 // it has delivered.
 func (p *Proxy) Held() int64   { return p.count(&p.held) }
 func (p *Proxy) Passed() int64 { return p.count(&p.passed) }
@@ -166,8 +166,8 @@ func (d *dialer) is() string {
 	return d.name
 }
 
-// open waits while the dialer's connection is cut. It returns an error if the channel "gone" is
-// closed first.
+// The method "open" waits while the dialer's connection is cut. It returns an error if the channel
+// "gone" is closed first.
 func (p *Proxy) open(who *dialer, gone <-chan struct{}) error {
 	for {
 		p.mu.Lock()

@@ -103,7 +103,7 @@ func dial(t *testing.T, p *Proxy) net.Conn {
 	return c
 }
 
-// eventually waits until is() returns true. After a minute it fails the test.
+// The function "eventually" waits until is() returns true. After a minute it fails the test.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
@@ -113,7 +113,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// quiet waits until the proxy has delivered all bytes, and returns how many.
+// The function "quiet" waits until the proxy has delivered all bytes, and returns how many.
 func quiet(t *testing.T, p *Proxy) int64 {
 	t.Helper()
 	eventually(t, "nothing is held", func() bool { return p.Held() == 0 })
@@ -197,7 +197,7 @@ func TestBytes(t *testing.T) {
 		wg.Go(func() {
 			got, err := io.ReadAll(way[1]) // returns when the proxy passes on the end of the stream
 			if err != nil || !bytes.Equal(got, data) {
-				t.Errorf("%d of %d bytes have come, or others, %v", len(got), len(data), err)
+				t.Errorf("%d of %d bytes arrived, or their content has changed; error %v", len(got), len(data), err)
 			}
 		})
 	}
@@ -219,7 +219,7 @@ func TestWindow(t *testing.T) {
 	// In addition to the window, the proxy may hold a chunk that exceeds the window, a chunk
 	// that waits for room, and a chunk that is being delivered.
 	if held := p.Held(); held > Window+3*chunkSize {
-		t.Errorf("%d bytes are held, and the window has %d", held, Window)
+		t.Errorf("the proxy holds %d bytes, want at most the window of %d and 3 chunks", held, Window)
 	}
 	done := make(chan struct{})
 	go func() {
@@ -234,7 +234,7 @@ func TestWindow(t *testing.T) {
 		}
 	}()
 	if n, err := io.Copy(io.Discard, server); err != nil || n != <-sent || n != 16*Window {
-		t.Errorf("%d bytes have come, %v", n, err)
+		t.Errorf("%d bytes arrived, error %v", n, err)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestCut(t *testing.T) {
 	late := dial(t, p)
 	send(t, late, "hello")
 	if p.Passed() != passed || len(accepted) != 0 {
-		t.Error("something has passed although the line is cut")
+		t.Error("bytes were delivered although the connection is cut")
 	}
 	p.Heal()
 	receive(t, server, "request")
@@ -290,7 +290,7 @@ func TestCutFrom(t *testing.T) {
 	send(t, servers[0], "to a")
 	eventually(t, "both are held", func() bool { return p.Held() == 10 })
 	if p.Passed() != passed {
-		t.Error("something has passed although the line is cut")
+		t.Error("bytes were delivered although the connection is cut")
 	}
 	send(t, clients[1], "from b")
 	receive(t, servers[1], "from b")
@@ -307,7 +307,7 @@ func TestEnds(t *testing.T) {
 	client.Close()
 	receive(t, server, "last words")
 	if _, err := server.Read(make([]byte, 1)); err == nil {
-		t.Error("the other side has not ended")
+		t.Error("the server's connection is still open after the client has closed its own")
 	}
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -321,7 +321,7 @@ func TestEnds(t *testing.T) {
 	}
 	defer p.Close()
 	if _, err := dial(t, p).Read(make([]byte, 1)); err == nil {
-		t.Error("a connection without a target stays open")
+		t.Error("the client's connection is still open although the target does not listen")
 	}
 }
 
@@ -337,11 +337,11 @@ func TestClose(t *testing.T) {
 	}
 	for _, c := range []net.Conn{client, waiting} {
 		if _, err := c.Read(make([]byte, 1)); err == nil {
-			t.Error("a connection outlives the proxy")
+			t.Error("a connection is still open after Close")
 		}
 	}
 	if p.Held() != 0 {
-		t.Errorf("%d bytes are held by a closed proxy", p.Held())
+		t.Errorf("the closed proxy still holds %d bytes", p.Held())
 	}
 	if _, err := Start(Config{Delay: -1}); err == nil {
 		t.Error("a negative delay is accepted")

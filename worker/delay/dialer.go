@@ -12,12 +12,14 @@ import (
 	"strings"
 )
 
-// CanTellDialers says whether [Dialer] works on this system. It reads files of /proc that only Linux has.
+// CanTellDialers says whether [Dialer] works on this system. Dialer reads files of /proc that only
+// Linux has.
 const CanTellDialers = runtime.GOOS == "linux"
 
 // Dialer returns the ID of the process that has dialed a connection from a local IPv4 address. It
 // looks only at the processes with the given IDs, which must be processes of this user. The result
-// "ok" is false if none of them has dialed the connection, and on other systems than Linux.
+// "ok" is false if none of these processes has dialed the connection, or if this system is not
+// Linux.
 func Dialer(from net.Addr, processes []int) (pid int, ok bool) {
 	inode, ok := inodeOf(from.String())
 	if !ok {

@@ -11,6 +11,6 @@ func TestDialer(t *testing.T) {
 		t.Errorf("the dialer is %d, %v, want this process", pid, ok)
 	}
 	if pid, ok := Dialer(client.LocalAddr(), []int{1 << 30}); ok {
-		t.Errorf("the dialer is %d, which is not among those asked for", pid)
+		t.Errorf("the dialer is %d, want none, because this process is not in the list", pid)
 	}
 }

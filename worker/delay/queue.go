@@ -57,7 +57,7 @@ func (q *queue) take() chunk {
 	return c
 }
 
-// close closes the queue: calls of put that are waiting, and all later calls, return false.
+// close closes the queue. All later calls of put, and the calls that are waiting, return false.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

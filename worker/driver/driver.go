@@ -1,9 +1,9 @@
 // Package driver is the contract between a SQLite library and a worker.
 //
-// An adapter implements [Driver], [DB], [Conn], [Tx] and [Stmt] in the library's own way: with
-// its pool, its cache of statements, its calls that bind and step. Libraries that register with
-// database/sql share the adapter in package sqldriver. Package driver measures nothing and does
-// not know workloads.
+// An adapter implements [Driver], [DB], [Conn], [Tx] and [Stmt] in the library's own way: it uses
+// the library's pool, its cache of statements, and its calls that bind and step. Libraries that
+// register with database/sql share the adapter in package sqldriver. Package driver measures
+// nothing and does not know workloads.
 package driver
 
 import (
@@ -265,7 +265,7 @@ type Tx interface {
 // Statement is one SQL statement with the types of its parameters and result.
 type Statement struct {
 	SQL     string       // its parameters are "?"; "?1" refers to the first parameter again
-	Params  []Type       // types of the parameters, in order; if an execution binds many rows, the types for all its rows
+	Params  []Type       // types of the parameters, in order; if an execution binds several rows, the types are repeated for each row
 	Columns []ColumnType // types of the result's columns; empty if it returns no rows
 
 	// AnyColumns is set if the statement returns rows with columns of unknown types. Columns is

@@ -30,10 +30,10 @@ func TestLacking(t *testing.T) {
 func TestHas(t *testing.T) {
 	for _, f := range driver.Features {
 		if has, ok := f.Has(""); !has || !ok {
-			t.Errorf("%s: a probe that succeeds: %v, %v", f.Name, has, ok)
+			t.Errorf("%s: after a probe that succeeded, Has returned %v, %v", f.Name, has, ok)
 		}
 		if has, ok := f.Has("disk I/O error"); ok && f.Key != "load_extension" {
-			t.Errorf("%s: an error of the disk: %v", f.Name, has)
+			t.Errorf("%s: after an error of the disk, Has returned %v and ok = true", f.Name, has)
 		}
 	}
 }

@@ -26,9 +26,9 @@ func FilesAllowed(ctx context.Context) bool { return ctx.Value(filesKey{}) != ni
 // refuse ATTACH. The driver's worker then refuses SQL in which [FilesWords] finds a statement.
 const LimitFiles = "files"
 
-// FilesWords returns the name of a statement in sql that may reach other files, or "". It looks for
-// keywords and for the names of PRAGMAs anywhere in sql, even in string literals and comments. It
-// does not parse sql, so no syntax can hide a word from it.
+// FilesWords returns the name of a statement in sql that may reach other files, or "" if there is
+// none. It looks for keywords and for the names of PRAGMAs anywhere in sql, even in string literals
+// and comments. It does not parse sql, so no syntax can hide a word from it.
 func FilesWords(sql string) string {
 	switch {
 	case hasWord(sql, "attach"):
@@ -39,9 +39,9 @@ func FilesWords(sql string) string {
 	return DirectoryPragma(sql)
 }
 
-// DirectoryPragma looks anywhere in sql for the name of a PRAGMA that sets a directory or file.
-// It returns the PRAGMA, such as "PRAGMA temp_store_directory", or "". SQLite has no limit that
-// refuses such a PRAGMA.
+// DirectoryPragma looks anywhere in sql for the name of a PRAGMA that sets a directory or file. It
+// returns the PRAGMA, such as "PRAGMA temp_store_directory", or "" if there is none. SQLite has no
+// limit that refuses such a PRAGMA.
 func DirectoryPragma(sql string) string {
 	for _, name := range []string{"temp_store_directory", "data_store_directory", "lock_proxy_file"} {
 		if hasWord(sql, name) {

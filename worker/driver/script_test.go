@@ -99,7 +99,7 @@ func TestScriptPieces(t *testing.T) {
 	} {
 		got := slices.Collect(driver.ScriptPieces(in))
 		if strings.Join(got, "") != in {
-			t.Errorf("%s: the pieces are not the script", name)
+			t.Errorf("%s: the pieces together differ from the script", name)
 		}
 		for i, piece := range got {
 			if s := driver.TrimScript(piece); i < len(got)-1 && len(piece) > size && driver.StatementLen(s) < len(s) {
@@ -138,7 +138,7 @@ func FuzzScriptPieces(f *testing.F) {
 			got = append(got, split(piece)...)
 		}
 		if !slices.Equal(want, got) {
-			t.Errorf("%d statements in pieces, %d in the whole", len(got), len(want))
+			t.Errorf("the pieces have %d statements, the script has %d", len(got), len(want))
 		}
 	})
 }

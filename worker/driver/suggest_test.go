@@ -22,7 +22,7 @@ func TestSuggest(t *testing.T) {
 		{"xyz", many, "known are " + strings.Join(many[:20], ", ")},
 	} {
 		if got := driver.Suggest(c.name, c.known); got != c.want {
-			t.Errorf("%s of %d names: %s, want %s", c.name, len(c.known), got, c.want)
+			t.Errorf("%s among %d known names: got %s, want %s", c.name, len(c.known), got, c.want)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestDifferences(t *testing.T) {
 	wrong := driver.Settings{"journal_mode": "delete", "synchronous": "full"}
 	why := func(setting, _ string) (string, bool) { return "no file", setting == "journal_mode" }
 	if got := driver.Differences(wanted, []driver.Settings{right, right}, nil); got != "" {
-		t.Errorf("of settings as wanted: %s", got)
+		t.Errorf("the settings are as wanted, but Differences returned %q", got)
 	}
 	const want = "journal_mode: wanted wal, got delete (no file); synchronous: wanted normal, got full, on connection 2 of 3"
 	if got := driver.Differences(wanted, []driver.Settings{right, wrong, wrong}, why); got != want {

@@ -66,7 +66,7 @@ func TestWithoutC(t *testing.T) {
 		driver.Cgo: false, driver.Transpiled: true, driver.Wasm: true, driver.Subprocess: true, driver.Cluster: false, driver.OtherLanguage: false,
 	} {
 		if kind.WithoutC() != want {
-			t.Errorf("%s: %v", kind, !want)
+			t.Errorf("%s: WithoutC returned %v", kind, !want)
 		}
 	}
 }

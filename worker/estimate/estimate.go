@@ -36,8 +36,8 @@ func Of(values []float64) Estimate {
 //
 // The ends of the interval are order statistics, because the number of values below the true median
 // has a binomial distribution. See W. J. Conover, Practical Nonparametric Statistics, section 3.2.
-// At uses the pair of ranks with the smallest distance. Of two equally good pairs it uses the
-// lower.
+// At uses the pair of ranks with the smallest distance. Of two pairs with the same distance, it
+// uses the pair with the lower ranks.
 func At(values []float64, confidence float64) (e Estimate, actual float64) {
 	x := slices.Sorted(slices.Values(values))
 	n := len(x)

@@ -56,10 +56,10 @@ func TestAt(t *testing.T) {
 				level += p(k)
 			}
 			if math.Abs(got-level) > 1e-9 || level < confidence {
-				t.Errorf("%d values at %v: level %v of %v to %v, which is %v", n, confidence, got, e.Low, e.High, level)
+				t.Errorf("%d values at %v: At returned the level %v for the interval from %v to %v, want %v", n, confidence, got, e.Low, e.High, level)
 			}
 			if least := level - min(p(int(e.Low)), p(int(e.High)-1)); least >= confidence {
-				t.Errorf("%d values at %v: %v to %v is too wide, %v without one value", n, confidence, e.Low, e.High, least)
+				t.Errorf("%d values at %v: the interval from %v to %v is too wide: without a value at one end, its level is still %v", n, confidence, e.Low, e.High, least)
 			}
 		}
 	}

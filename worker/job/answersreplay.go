@@ -72,9 +72,9 @@ func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 	return ctx.Err()
 }
 
-// askTimes reports how the library stores the first recorded time, and the first recorded time
-// with a reading of the monotonic clock. It asks with its own statement, because the recorded
-// statements may never read the times that they write.
+// askTimes reports how the library stores two recorded times: the first time without a reading of
+// the monotonic clock, and the first time with such a reading. It asks with its own statement,
+// because the recorded statements may never read the times that they write.
 func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch) error {
 	var first [2]any // the first time without a monotonic reading, and the first time with a monotonic reading
 	for n := range r.Statements {

@@ -260,7 +260,7 @@ func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt,
 	return err
 }
 
-// seen reports the first row that any reader has read.
+// The method "seen" reports the first row that any reader has read.
 func (p *reading) seen(row driver.Row) {
 	p.firstRow = time.Since(p.begin)
 	shown := []string{p.id(row), row[1].Text, row[2].Text}
@@ -300,9 +300,10 @@ func (r *reader) matches(row driver.Row) bool {
 	return string(r.digits[:]) == row[2].Text
 }
 
-// note counts a row in which the column "hash" does not have the hash of the column "rand", or in which
-// a column is NULL. It records the details of the first such rows. The parameter "at" is the index of
-// the range, and n is the number of the row in the range, counted from 0.
+// The method "note" counts a row in which the column "hash" does not have the hash of the column
+// "rand", or in which a column is NULL. It records the details of the first such rows. The
+// parameter "at" is the index of the range, and n is the number of the row in the range, counted
+// from 0.
 func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	if r.mismatches++; r.mismatches <= listed {
 		r.first = append(r.first, located{protocol.Mismatch{Row: n, ID: id, Why: why(row)}, at})

@@ -239,8 +239,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// within returns the time limit of a write. After the write, the same limit applies to the wait
-// until every member shows the row.
+// The method "within" returns the time limit of a write. After the write, the same limit applies to
+// the wait until every member shows the row.
 func (c cluster) within() time.Duration {
 	if c.Patience == 0 {
 		return time.Minute

@@ -82,7 +82,7 @@ func (k *committing) close() (err error) {
 	return err
 }
 
-// setNumber returns a step that sets the number of the last transaction to its parameter.
+// setNumber returns the step that stores its parameter as the number of the last transaction.
 func setNumber() *step {
 	return &step{statement: &statement{Statement: driver.Statement{
 		SQL: "UPDATE " + protocol.CommitsTable + " SET number = ?", Params: []driver.Type{driver.Int},
@@ -210,8 +210,8 @@ func (k *committing) transaction(ctx context.Context, n int, u *unit) (more bool
 	return false, nil
 }
 
-// try runs transaction n. If the parameter "canceled" is true, the transaction's context ends at a
-// random time.
+// The method "try" runs transaction n. If the parameter "canceled" is true, the transaction's
+// context ends at a random time.
 func (k *committing) try(ctx context.Context, n int, u *unit, canceled bool) error {
 	if canceled {
 		var cancel context.CancelFunc
@@ -257,10 +257,10 @@ func described(list []protocol.CommitFailure, n int, what string, err error) []p
 	return append(list, f)
 }
 
-// last returns the number of the last transaction that took effect. It reads the number in a new
-// transaction. If the transaction of a failed attempt is still open, the connection would return a
-// number that is not committed. In that case the new transaction can't begin, and last returns an
-// error.
+// The method "last" returns the number of the last transaction that took effect. It reads the
+// number in a new transaction. If the transaction of a failed attempt is still open, the connection
+// would return a number that is not committed. In that case the new transaction can't begin, and
+// the method returns an error.
 func (k *committing) last(ctx context.Context) (int64, error) {
 	tx, err := k.conn.Begin(ctx)
 	if err != nil {
@@ -341,9 +341,9 @@ func (k *committing) attempt(ctx context.Context, n int, u *unit) error {
 	return err
 }
 
-// statements runs the statements of a transaction. It returns undo = true if the transaction must
-// be rolled back: a statement ended with an error that the operation declares as a result, or a
-// statement with [plan.EmptyRollback] returned no rows.
+// The method "statements" runs the statements of a transaction. It returns undo = true if the
+// transaction must be rolled back: a statement ended with an error that the operation declares as a
+// result, or a statement with [plan.EmptyRollback] returned no rows.
 func (k *committing) statements(ctx context.Context, tx driver.Tx, u *unit) (undo bool, err error) {
 	for i := range u.steps {
 		s := &u.steps[i]

@@ -103,8 +103,8 @@ func (w *work) set(name string) (*plan.DataSet, error) {
 	return nil, errorf(protocol.CodePlan, "no data set %q", name)
 }
 
-// insertions returns the transactions of a phase that inserts rows, but no more than are still needed
-// to have w.most transactions.
+// insertions returns the transactions of a phase that inserts rows. It stops when w has w.most
+// transactions in total.
 func (w *work) insertions(in *plan.Insert) (list []unit, err error) {
 	var all unit
 	var sets []*plan.DataSet

@@ -265,7 +265,7 @@ func (g generate) fill(ctx context.Context, c driver.Conn, gen *plan.Gen, tell f
 	return nil
 }
 
-// rest inserts the last n rows, which are too few for an INSERT of full size.
+// The method "rest" inserts the last n rows, which are too few for an INSERT of full size.
 func (g generate) rest(ctx context.Context, c driver.Conn, gen *plan.Gen, n int) error {
 	k := &chunk{}
 	if err := gen.Fill(&k.made, dataSet, g.Rows-int64(n), g.Rows); err != nil {

@@ -98,8 +98,8 @@ func (h *harming) count() int64 {
 	return int64(len(h.acknowledged))
 }
 
-// writes runs a client that writes rows. After an error it is not known whether the row was
-// written, so the client continues with the next row, at the next member.
+// The method "writes" runs a client that writes rows. After an error it is not known whether the
+// row was written, so the client continues with the next row, at the next member.
 func (h *harming) writes(ctx context.Context, client int) {
 	for at := client % len(h.members); ctx.Err() == nil; {
 		id := h.next.Add(1)
@@ -170,9 +170,9 @@ func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 	}
 }
 
-// harm kills or isolates the leader, waits until the cluster accepts writes, restarts or reconnects
-// the member, and waits until the member has caught up. If there is only one member, harm restarts
-// or reconnects it before the cluster can accept writes.
+// The method "harm" kills or isolates the leader, waits until the cluster accepts writes, restarts
+// or reconnects the member, and waits until the member has caught up. If there is only one member,
+// harm restarts or reconnects it before the cluster can accept writes.
 func (h *harming) harm(ctx context.Context, kind string) (*protocol.Harm, error) {
 	pause(ctx, h.loadTime())
 	patient, cancel := context.WithTimeout(ctx, h.patience())
@@ -314,8 +314,9 @@ func without(set, other map[int64]bool) (list []int64) {
 // settleTime is how long repeated reads must return the same rows before the rows count as complete.
 const settleTime = 2 * time.Second
 
-// settled reads all rows repeatedly, with a level of consistency, until a result has no row
-// that the previous result lacks. Then all queued writes are done. It returns the last result.
+// The method "settled" reads all rows repeatedly, with a level of consistency, until a result has
+// no row that the previous result lacks. Then all queued writes are done. It returns the last
+// result.
 func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, error) {
 	var before map[int64]bool
 	return h.all(ctx, 0, level, func(rows map[int64]bool) bool {

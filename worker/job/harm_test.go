@@ -155,7 +155,7 @@ func harm(t *testing.T, f *fakeCluster, h protocol.ClusterHarm) (*protocol.Harme
 		return nil, err
 	}
 	if told != h.Kills+h.Cuts {
-		t.Errorf("%d harms were told of while the job was done, want %d", told, h.Kills+h.Cuts)
+		t.Errorf("the job reported %d kills and cuts as progress, want %d", told, h.Kills+h.Cuts)
 	}
 	return r.Cluster.Harmed, nil
 }
@@ -174,12 +174,12 @@ func TestHarm(t *testing.T) {
 		}
 	}
 	if want := []string{"kill a", "kill b", "cut c"}; !slices.Equal(kinds, want) {
-		t.Errorf("harms %q, want %q, the leader each time", kinds, want)
+		t.Errorf("harmed %q, want %q, which is the leader each time", kinds, want)
 	}
 	// After all kills and cuts, the job kills all members and starts them again.
 	want := "kill restart kill restart isolate heal kill kill kill restart restart restart"
 	if words := strings.Join(f.harmed, " "); words != want {
-		t.Errorf("done: %s, want %s", words, want)
+		t.Errorf("calls to the cluster: %s, want %s", words, want)
 	}
 	if got.Lost != 0 || got.Found < got.Acknowledged || got.Acknowledged == 0 || len(got.Missing) != 3 {
 		t.Errorf("%+v", got)

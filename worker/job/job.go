@@ -24,9 +24,10 @@ type Database struct {
 	// Open opens the database again, with the same settings.
 	Open func(ctx context.Context) (driver.DB, error)
 
-	// CPU returns the CPU time in nanoseconds of this process and of its children. PeakRSS returns the
-	// peak memory in bytes of this process. If the parameter of PeakRSS is true, it returns the peak
-	// memory of the living children instead. Both return 0 where the system does not report it.
+	// CPU returns the CPU time in nanoseconds of this process and of its children. PeakRSS returns
+	// the peak memory in bytes of this process. If the parameter of PeakRSS is true, it returns the
+	// peak memory of the living children instead. CPU and PeakRSS return 0 if the system does not
+	// report these values.
 	CPU     func() (own, children int64)
 	PeakRSS func(children bool) int64
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// ApplicationID is the application ID in the header of a database that `sqlite3perf generate`
-// created: "S3pb".
+// ApplicationID marks a database that `sqlite3perf generate` created. It is the application ID in
+// the database's header. Its four bytes are the text "S3pb".
 const ApplicationID = 0x53337062
 
 // columnNames are the columns of the table that the job "generate" creates, in the order of the program

@@ -97,8 +97,8 @@ func Decode(encoded string) (*Histogram, error) {
 }
 
 // Least returns the least possible sum of the latencies, and the least possible value of the
-// greatest latency. A histogram knows only a range for each latency. The first range begins at
-// 0.
+// greatest latency. A histogram knows only a range for each latency. Record counts a latency of 0
+// as 1 ns, so the sum has 1 ns less than the beginning of each range.
 func (l *Histogram) Least() (sum float64, greatest int64) {
 	for _, bar := range l.h.Distribution() {
 		if bar.Count > 0 {

@@ -40,7 +40,7 @@ func TestDrop(t *testing.T) {
 		t.Helper()
 		size, cached, err := pagecache.Drop(f, empty)
 		if err != nil || size != int64(len(data)) || cached != want {
-			t.Errorf("%d of %d bytes stayed, %v: want %d of %d", cached, size, err, want, len(data))
+			t.Errorf("%d of %d bytes stayed in the page cache, error %v: want %d of %d", cached, size, err, want, len(data))
 		}
 	}
 	drop(0)
@@ -63,9 +63,9 @@ func TestDrop(t *testing.T) {
 func TestCheck(t *testing.T) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs("/dev/shm", &fs); err != nil || fs.Type != 0x01021994 {
-		t.Skipf("/dev/shm is no tmpfs here: %v", err)
+		t.Skipf("/dev/shm is not a tmpfs here: %v", err)
 	}
 	if err := pagecache.Check("/dev/shm"); err == nil || !strings.Contains(err.Error(), "only in memory") {
-		t.Errorf("of a tmpfs: %v", err)
+		t.Errorf("Check of a tmpfs: %v, want an error", err)
 	}
 }

@@ -63,8 +63,8 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// TestRowSum checks that the sum of rows is the sum of their hashes in any order, and
-// that subtracted rows have the same effect as rows that were never added.
+// TestRowSum checks that the checksum of rows is the sum of the rows' hashes, in any order. It also
+// checks that adding rows and subtracting them again does not change the checksum.
 func TestRowSum(t *testing.T) {
 	types := []driver.ColumnType{{Type: driver.Int}}
 	want := new(big.Int)
@@ -98,6 +98,6 @@ func TestRowSum(t *testing.T) {
 	}
 	rest.Subtract(&back)
 	if rest.Sum() != strings.Repeat("0", 64) {
-		t.Errorf("no row has the sum %s", rest.Sum())
+		t.Errorf("after all rows were subtracted, the checksum is %s, want 0", rest.Sum())
 	}
 }

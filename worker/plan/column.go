@@ -56,8 +56,9 @@ func newColumn(seed uint64, name string, typ driver.Type, gen *Generator) *colum
 	}
 }
 
-// link checks the generator and finds its sources, which are the columns whose values it
-// uses. The map "siblings" has the columns of the same set, or the parameters of the same statement.
+// The method "link" checks the generator and finds its sources, which are the columns whose values
+// it uses. The map "siblings" has the columns of the same set, or the parameters of the same
+// statement.
 func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
 	switch c.linked {
 	case linked:
@@ -91,8 +92,8 @@ func (c *column) bad(format string, args ...any) error {
 	return fmt.Errorf("column %s: %s: %s", c.name, c.gen.Kind, fmt.Sprintf(format, args...))
 }
 
-// prepare checks a generator that uses no other column. It also computes the data from which the
-// values are made, such as a permutation or the texts of a choice.
+// The method "prepare" checks a generator that uses no other column. It also computes the data from
+// which the values are made, such as a permutation or the texts of a choice.
 func (c *column) prepare() error {
 	gen := c.gen
 	if err := c.checkBounds(); err != nil {
@@ -306,7 +307,7 @@ var (
 	texts    = []driver.Type{driver.Text}
 )
 
-// makes lists the types of values that each kind of generator can make.
+// The map "makes" lists the types of values that each kind of generator can make.
 var makes = map[string][]driver.Type{
 	GenSerial: integers, GenInt: integers, GenZipf: integers, GenShuffle: integers,
 	GenTime: {driver.Time}, GenReal: {driver.Real}, GenBlob: {driver.Blob},

@@ -165,7 +165,8 @@ func (c *column) format(b []byte, i int64) []byte {
 	return b
 }
 
-// appendJSON appends the value of row i of an integer or text column as JSON, NULL as null.
+// appendJSON appends the value of row i of an integer or text column as JSON. It writes NULL as
+// null.
 func (c *column) appendJSON(b []byte, i int64) []byte {
 	switch {
 	case c.mayBeNull() && c.null(i):

@@ -282,7 +282,7 @@ func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 //
 // After an earlier call, dst.Data may be an arena (random bytes from which large values are cut).
 // Columns share their arenas, so fillBytes must not overwrite an arena. The capacity of an arena is
-// its length; so if dst.Data has spare capacity, it is not an arena, and fillBytes reuses it.
+// its length. So if dst.Data has spare capacity, it is not an arena, and fillBytes reuses it.
 func (c *column) fillBytes(dst *driver.Column, at numbers, n int) error {
 	own := dst.Data[:0]
 	if cap(dst.Data) == len(dst.Data) {

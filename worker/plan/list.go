@@ -17,7 +17,7 @@ type given struct {
 	reals []float64
 }
 
-// at returns the index in the list of the value that row i has.
+// The method "at" returns the index in the list of the value that row i has.
 func (g *given) at(i int64) int64 { return i % g.n }
 
 func (g *given) null(i int64) bool { return g.nulls != nil && g.nulls[g.at(i)] }

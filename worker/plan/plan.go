@@ -297,8 +297,8 @@ type Query struct {
 	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // number of passes; each pass runs the statement as many times as ForEach says
 	Clients int    `json:"clients" jsonschema:"minimum=1"` // goroutines; each runs the whole phase on its own connection
 
-	// Returns names generated values. The results for all rows of ForEach, one after the other, must equal
-	// these values. If Returns is nil, the results of all drivers must be equal.
+	// Returns says which generated values the results must equal, for all rows of ForEach, one
+	// after the other. If Returns is nil, the results of all drivers must be equal.
 	Returns *Returns `json:"returns,omitempty"`
 }
 
@@ -419,9 +419,9 @@ type HTTP struct {
 	// request has been answered (closed loop).
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.001,maximum=1e9"`
 
-	// Returns names the generated values that each response must equal. These values are in the
-	// row of Set that the request picks. Exactly one parameter picks from Set. If Returns is nil,
-	// the responses must be the same with all drivers.
+	// Returns says which generated values each response must equal. These values are in the row of
+	// Set that the request picks. Exactly one parameter picks from Set. If Returns is nil, the
+	// responses must be the same with all drivers.
 	Returns *Returns `json:"returns,omitempty"`
 }
 

@@ -40,7 +40,7 @@ func (s stream) draw(i int64, k uint64) uint64 {
 	return mix(r + k*gamma)
 }
 
-// below maps a random number u to a number 0 ≤ x < n. n = 0 means 2^64.
+// The function "below" maps a random number u to a number 0 ≤ x < n. n = 0 means 2^64.
 func below(u, n uint64) uint64 {
 	if n == 0 {
 		return u
@@ -185,7 +185,7 @@ func newShuffle(n uint64) *shuffle {
 	return &shuffle{n, max(1, uint(bits.Len64(n-1)+1)/2)}
 }
 
-// at applies the permutation to the number (i modulo n).
+// The method "at" applies the permutation to the number (i modulo n).
 func (p *shuffle) at(s stream, i int64) uint64 {
 	x := uint64(i)
 	if p.n != 0 {

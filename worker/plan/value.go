@@ -159,7 +159,7 @@ func (c *column) span(i int64) driver.Span {
 	return driver.Span{Len: uint32(len(c.fixed))}
 }
 
-// random appends the n random bytes of row i to b.
+// The method "random" appends the n random bytes of row i to b.
 func (c *column) random(b []byte, i, n int64) []byte {
 	var word [8]byte
 	for k := uint64(0); n > 0; k++ {

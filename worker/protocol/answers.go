@@ -16,8 +16,8 @@ import (
 
 // Answers is a job that runs the statements of a workload, and further statements, on a new
 // database, one after the other on one connection. For the first executions of each statement, it
-// reports the library's answers. The field Executions is the number of these executions. All rows
-// of the plan are inserted.
+// reports the library's answers. The field Executions is the number of these executions. The
+// inserts of the plan are run to the end, so that queries find all rows.
 type Answers struct {
 	Plan       *plan.Plan `json:"plan,omitempty"`
 	Statements []Ask      `json:"statements,omitempty"` // further statements, run after the plan

@@ -44,7 +44,7 @@ func TestLongValue(t *testing.T) {
 		t.Errorf("%+v, %+v", v, w)
 	}
 	if _, err := v.Any(); err == nil {
-		t.Error("a value that is cut is taken for an argument")
+		t.Error("Any returned no error for a value that was cut")
 	}
 }
 

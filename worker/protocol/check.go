@@ -162,8 +162,8 @@ func (c *checker) phase(at string, p *plan.Phase) {
 	}
 }
 
-// loading checks that the first n phases, which fill the database, are untimed inserts or
-// scripts.
+// The method "loading" checks that the first n phases, which fill the database, are untimed inserts
+// or scripts.
 func (c *checker) loading(field string, n int, phases []plan.Phase) {
 	c.within(field, int64(n), 0, int64(len(phases)))
 	for i := range min(max(n, 0), len(phases)) {
@@ -232,8 +232,9 @@ func (c *checker) insert(at string, p *plan.Phase) {
 	}
 }
 
-// nesting checks the data sets of a phase with a transaction for each row of the first set. The
-// worker generates such a row and all rows nested in it at once, so their number is limited.
+// The method "nesting" checks the data sets of a phase with a transaction for each row of the first
+// set. The worker generates such a row and all rows nested in it at once, so their number is
+// limited.
 func (c *checker) nesting(at string, in *plan.Insert) {
 	if len(in.Sets) == 0 || in.Sets[0] != in.Per {
 		c.bad(at+".per", "is %q: want the first of sets", in.Per)
@@ -280,8 +281,8 @@ func (c *checker) query(at string, p *plan.Phase) {
 	}
 }
 
-// held checks that the pool has enough connections for n clients, each of which keeps a connection.
-// With too few connections, the phase would wait forever.
+// The method "held" checks that the pool has enough connections for n clients, each of which keeps
+// a connection. With too few connections, the phase would wait forever.
 func (c *checker) held(at string, n int) {
 	if size := c.req.Settings.PoolSize(); n > size {
 		c.bad(at+".clients", "is %d, each with its own connection, but settings.pool_size is %d: want at most as many clients", n, size)

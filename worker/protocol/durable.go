@@ -28,15 +28,18 @@ const (
 // Commit is a job that runs the transactions of a workload one after another, on one connection of
 // a new database. If the database already has tables, the job fails with the code "foreign".
 //
-// First the worker sets up the database: it creates the schema and the table
-// sqlite3perf_commits(number INTEGER NOT NULL), runs the inserts and scripts that come before the
-// first transaction, inserts the number 0 into the table, runs PRAGMA wal_checkpoint (unless the
-// database is on a server), and acknowledges transaction 0.
+// First the worker sets up the database:
+//  1. It creates the schema, and the table sqlite3perf_commits(number INTEGER NOT NULL).
+//  2. It runs the inserts and scripts that come before the first transaction.
+//  3. It inserts the number 0 into the table.
+//  4. It runs PRAGMA wal_checkpoint, unless the database is on a server.
+//  5. It acknowledges transaction 0.
 //
 // The transactions come from the timed inserts and the timed mixes of the plan, each with one
-// client. They end before the first other phase that changes the database, such as a script or an
-// untimed insert. Operations of a mix with Reads are left out. If there is no transaction, the job
-// fails with the code "unsupported".
+// client. After the first transaction, the worker stops before any other phase that changes the
+// database, such as a script or an untimed insert. It runs neither this phase nor the phases after
+// it. Operations of a mix with Reads are left out. If there is no transaction, the job fails with
+// the code "unsupported".
 //
 // Transactions are numbered from 1. Transaction n also sets the number in the table to n. After its
 // COMMIT, and before the next transaction begins, the worker acknowledges it with a report of
@@ -60,8 +63,8 @@ type Commit struct {
 	// the table OthersTable, so that both processes write at the same time.
 	AwaitOthers bool `json:"await_others,omitempty"`
 
-	// Attach names tables of the schema that are moved to a second database. The second database is
-	// the file AttachedName in the same directory, and is attached to the connection.
+	// Attach has the names of those tables that the worker moves to a second database. The second
+	// database is the file AttachedName in the same directory, and is attached to the connection.
 	Attach []string `json:"attach,omitempty" jsonschema:"maxItems=1000"`
 
 	// CancelNS, if not 0, says that the context of the first attempt at each transaction ends after

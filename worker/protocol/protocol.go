@@ -56,7 +56,7 @@ type Request struct {
 	// The fields below are for a trial, a server or a job.
 
 	Seed     uint64          `json:"seed"`
-	Path     string          `json:"path,omitempty" jsonschema:"minLength=1"` // path of the database, which must not exist yet, except for a job or if Loaded or Process is set
+	Path     string          `json:"path,omitempty" jsonschema:"minLength=1"` // path of the database; the database must not exist yet, unless this is a job, or Loaded or Process is set
 	Settings driver.Settings `json:"settings,omitempty"`
 	Plan     *plan.Plan      `json:"plan,omitempty"`
 
@@ -216,11 +216,12 @@ type Sample struct {
 	Caches      *Caches      `json:"caches,omitempty"` // how cold the page cache was; set only with the setting cold_caches
 
 	// The next three fields are for a replay. Skipped counts the events that were not run, because
-	// their transaction had failed. Different counts the events with another outcome than the
-	// recorded one: another number of rows read or affected, another last insert ID, another error,
-	// or an error only in the recording or only in the replay. Unlocked counts, by recorded code,
-	// the events that failed because of a lock in the recording and succeeded in the replay. Such
-	// events say nothing about the database, so Different does not include them.
+	// their transaction had failed. Different counts the events whose outcome differs from the
+	// recorded one: the number of rows read or affected, the last insert ID or the error is
+	// different, or there was an error only in the recording or only in the replay. Unlocked
+	// counts, by recorded code, the events that failed because of a lock in the recording and
+	// succeeded in the replay. Such events say nothing about the database, so Different does not
+	// include them.
 	Skipped   int64        `json:"skipped,omitempty"`
 	Different int64        `json:"different,omitempty"`
 	Unlocked  []ErrorCount `json:"unlocked,omitempty"`

@@ -1,7 +1,7 @@
 // Package sqltext splits SQL into tokens like SQLite's own tokenizer. Code that looks for words in
-// SQL can use the tokens, because the text also has words in string literals and comments. Package
-// record has a smaller tokenizer, because it must not require another module. Both tokenizers are
-// tested with testdata/tokens.json.
+// SQL should search the tokens instead of the text, because the text also has words in string
+// literals and comments. Package record has a smaller tokenizer, because it must not require
+// another module. Both tokenizers are tested with testdata/tokens.json.
 package sqltext
 
 import (
@@ -234,8 +234,8 @@ func number(sql string) (n int, kind Kind) {
 	return n, kind
 }
 
-// until looks for the first occurrence of the text "stop" in sql[from:]. It returns the length of
-// sql up to the end of that occurrence, or the whole length of sql if there is none.
+// The function "until" looks for the first occurrence of the text "stop" in sql[from:]. It returns
+// the length of sql up to the end of that occurrence, or the whole length of sql if there is none.
 func until(sql string, from int, stop string) int {
 	if i := strings.Index(sql[from:], stop); i >= 0 {
 		return from + i + len(stop)

@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/job/jobtest"
 )
 
-// Test runs the suites in subtests. They check that the driver fulfills its contract; that it
-// does the jobs, unless it declares that it cannot; and that hand-written loops, if l has any,
-// do the same as the driver.
+// Test runs the suites in subtests. They check that the driver fulfills its contract. They also
+// check that it can do the jobs, unless the driver declares that it cannot. If l has hand-written
+// loops, they check that these loops do the same as the driver.
 func Test(t *testing.T, l addedcost.Library) {
 	t.Run("conformance", func(t *testing.T) { drivertest.Run(t, l.Driver) })
 	if _, limited := l.Driver.Info().Limits["job"]; !limited {

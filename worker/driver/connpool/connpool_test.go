@@ -134,7 +134,7 @@ func TestStatementGivesItsConnectionBack(t *testing.T) {
 		t.Errorf("Begin: %v", err)
 	}
 	if err := db.Close(); err != nil {
-		t.Errorf("the connection has not come back: %v", err)
+		t.Errorf("the connection was not returned to the pool: %v", err)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestCancelledContextRunsNothing(t *testing.T) {
 		}
 	}
 	if got := fakes[0].log[before:]; len(got) > 0 {
-		t.Errorf("ran %v", got)
+		t.Errorf("with a canceled context, these calls reached the library: %v", got)
 	}
 	if err := tx.Rollback(ctx); err != nil || fakes[0].inTx {
 		t.Errorf("Rollback: %v, still in a transaction: %v", err, fakes[0].inTx)
@@ -265,7 +265,7 @@ func TestCommitThatFails(t *testing.T) {
 				t.Error("Commit after the end: no error")
 			}
 			if err := db.Close(); err != nil {
-				t.Errorf("the connection has not come back: %v", err)
+				t.Errorf("the connection was not returned to the pool: %v", err)
 			}
 		})
 	}
@@ -298,7 +298,7 @@ func TestTxStmt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := onPool.Stmt(t.Context(), own); err == nil {
-		t.Error("a connection's statement in another's transaction: no error")
+		t.Error("a statement of one connection in a transaction of another connection: no error")
 	}
 	s, err := onPool.Stmt(t.Context(), pooled)
 	if err != nil {
@@ -339,13 +339,13 @@ func TestScriptIsLinear(t *testing.T) {
 			ran += strings.TrimPrefix(s, "script ")
 		}
 		if ran != script+script {
-			t.Errorf("%d statements: what ran is not the script, twice", statements)
+			t.Errorf("%d statements: the SQL that ran differs from two copies of the script", statements)
 		}
 		return fakes[0].copied
 	}
 	short, long := copied(1000), copied(4000)
 	if growth := float64(long) / float64(short); growth > 4.5 {
-		t.Errorf("4 times the statements: %.1f times the bytes copied", growth)
+		t.Errorf("a script with 4 times the statements copied %.1f times the bytes, want about 4 times", growth)
 	}
 }
 
@@ -371,18 +371,18 @@ func TestInterrupt(t *testing.T) {
 		release := connpool.Interrupt(ctx, func() { n.Add(1) })
 		time.Sleep(time.Hour)
 		if n := n.Load(); n != 0 {
-			t.Errorf("%d interrupts before the context's end", n)
+			t.Errorf("%d interrupts before the context was canceled, want none", n)
 		}
 		cancel()
 		time.Sleep(time.Second)
 		if n := n.Load(); n < 2 {
-			t.Errorf("%d interrupts in the second after the context's end, want many", n)
+			t.Errorf("%d interrupts in the second after the context was canceled, want many", n)
 		}
 		release()
 		before := n.Load()
 		time.Sleep(time.Hour)
 		if n := n.Load(); n != before {
-			t.Errorf("%d interrupts after release", n-before)
+			t.Errorf("%d interrupts after the call of release, want none", n-before)
 		}
 	})
 }
@@ -395,14 +395,14 @@ func TestInterruptReleasedInTime(t *testing.T) {
 		cancel()
 		time.Sleep(time.Hour)
 		if n := n.Load(); n != 0 {
-			t.Errorf("%d interrupts after release", n)
+			t.Errorf("%d interrupts after the call of release, want none", n)
 		}
 	})
 }
 
 func TestInterruptBackgroundIsFree(t *testing.T) {
-	interrupt := func() { t.Error("interrupted") }
+	interrupt := func() { t.Error("a context that cannot end caused an interrupt") }
 	if n := testing.AllocsPerRun(100, func() { connpool.Interrupt(context.Background(), interrupt)() }); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 }

@@ -278,7 +278,8 @@ func (s *stmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (driver.R
 	return result, nil
 }
 
-// after returns the row with which the next execution begins. The current execution begins at row r.
+// The function "after" returns the row with which the next execution begins. The current execution
+// begins at row r.
 func after(b *driver.Batch, r int) int {
 	if b == nil {
 		return r

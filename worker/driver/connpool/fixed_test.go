@@ -44,7 +44,7 @@ func TestFixedTakeWaits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if _, err := p.Take(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("Take while all are taken: %v, want the context's end", err)
+			t.Fatalf("Take while all connections are taken: %v, want context.DeadlineExceeded", err)
 		}
 		time.AfterFunc(time.Minute, func() { p.Put(c) })
 		again, err := p.Take(t.Context())
@@ -74,7 +74,7 @@ func TestFixedLendsTheLatest(t *testing.T) {
 	for range 3 {
 		got := take(t, p)
 		if got != b {
-			t.Errorf("connection %d, want the one that came back last, %d", got.Number(), b.Number())
+			t.Errorf("got connection %d, want %d, which was returned last", got.Number(), b.Number())
 		}
 		p.Put(got)
 	}
@@ -144,7 +144,7 @@ func TestFixedContextEndsAsItIsGiven(t *testing.T) {
 					continue
 				}
 				if inUse[c.Number()].Swap(true) {
-					t.Errorf("connection %d is in two hands", c.Number())
+					t.Errorf("two callers have connection %d at the same time", c.Number())
 				}
 				runtime.Gosched()
 				inUse[c.Number()].Store(false)
@@ -161,7 +161,7 @@ func TestFixedContextEndsAsItIsGiven(t *testing.T) {
 func TestFixedTakeAllocatesNothing(t *testing.T) {
 	p, _ := open(t, 2)
 	if n := testing.AllocsPerRun(100, func() { p.Put(take(t, p)) }); n != 0 {
-		t.Errorf("%v allocations for a Take and a Put", n)
+		t.Errorf("%v allocations for a Take and a Put, want none", n)
 	}
 }
 
@@ -252,11 +252,11 @@ func TestFixedOpeningEnds(t *testing.T) {
 		return fakes[n], nil
 	})
 	if !errors.Is(err, context.Canceled) || len(fakes) != 3 {
-		t.Errorf("%d connections were opened: %v, want 3 and the context's end", len(fakes), err)
+		t.Errorf("%d connections were opened, error %v: want 3 connections and context.Canceled", len(fakes), err)
 	}
 	for _, f := range fakes {
 		if !slices.Contains(f.log, "close") {
-			t.Errorf("connection %d is left open", f.number)
+			t.Errorf("connection %d was not closed", f.number)
 		}
 	}
 }

@@ -12,8 +12,8 @@ const between = time.Millisecond
 
 // Interrupt implements [Conn.Guard] for a library that can interrupt a connection, but does not use
 // contexts. After the end of ctx, it calls the function "interrupt" again and again until "release"
-// is called, because SQLite forgets an interrupt while no statement runs. It costs nothing if ctx
-// cannot end.
+// is called, because SQLite ignores an interrupt if no statement is running at that moment. It
+// costs nothing if ctx cannot end.
 func Interrupt(ctx context.Context, interrupt func()) (release func()) {
 	if ctx.Done() == nil {
 		return func() {}

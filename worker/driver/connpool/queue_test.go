@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
-// waited checks how many callers have waited, and for how long.
+// The function "waited" checks how many callers have waited, and for how long.
 func waited(t *testing.T, p interface{ Waited() (int64, time.Duration) }, callers int64, total time.Duration) {
 	t.Helper()
 	if n, d := p.Waited(); n != callers || d != total {
@@ -33,7 +33,7 @@ func TestFixedWaited(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if c, err := p.Take(ctx); err == nil {
-			t.Errorf("connection %d is lent twice", c.Number())
+			t.Errorf("the pool lent connection %d to two callers", c.Number())
 		}
 		p.Put(b)
 		take(t, p)
@@ -69,6 +69,6 @@ func TestQueueAllocatesNothing(t *testing.T) {
 		q.Leave(q.Enter(), true)
 		q.Return()
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 }

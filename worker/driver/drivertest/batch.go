@@ -116,7 +116,8 @@ func diff(got, want [][]any) error {
 	return nil
 }
 
-// same compares two values. It distinguishes -0 from 0, and compares times as instants.
+// The function "same" compares two values. It distinguishes -0 from 0, and compares times as
+// instants.
 func same(a, b any) bool {
 	switch b := b.(type) {
 	case float64:

@@ -86,7 +86,7 @@ func Checks() []Check {
 func Run(t *testing.T, d driver.Driver) {
 	t.Helper()
 	if err := opens(t.Context(), d, t.TempDir()); err != nil {
-		t.Fatalf("no check can be made: %v", err)
+		t.Fatalf("the driver cannot open and use a database, so nothing else is checked: %v", err)
 	}
 	l := driver.NewLimits(declared(d))
 	checks := Checks()

@@ -111,8 +111,8 @@ func onceCancelled(st driver.Statement, run func(ctx context.Context, s driver.S
 	})
 }
 
-// later cancels a statement after a pause, in which the statement has most likely begun. SQLite
-// cannot interrupt a statement before it begins.
+// The function "later" cancels a statement after a pause. By then the statement has most likely
+// begun. SQLite cannot interrupt a statement before it begins.
 func later(cancel func()) {
 	time.Sleep(100 * time.Millisecond)
 	cancel()

@@ -24,8 +24,8 @@ func fileChecks() []Check {
 	}
 }
 
-// hidden returns scripts that contain the statement sql. Some parsers do not find the statement in these
-// scripts, because they split SQL into tokens in another way than SQLite.
+// The function "hidden" returns scripts that contain the statement sql. Some parsers do not find
+// the statement in these scripts, because they split SQL into tokens in another way than SQLite.
 func hidden(sql string) []string {
 	var list []string
 	for _, parameter := range []string{"$a::(')", "@a::(')", ":a::(')", "#a::(')", "$a(')"} {

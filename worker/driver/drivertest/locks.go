@@ -78,9 +78,10 @@ func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 
 var longWait = driver.Settings{"busy_timeout": "60000"}
 
-// besideReader calls the function f while x has an open transaction that has inserted a row, and a
-// second DB of the same file has an open transaction that has read. The reader's transaction ends
-// when f calls "stop". f must commit the transaction of x. After f, the second DB must see the row.
+// besideReader calls the function f while two transactions are open. The transaction of x has
+// inserted a row. The transaction of the reader, a second DB of the same file, has read. The
+// reader's transaction ends when f calls "stop". f must commit the transaction of x. After f, the
+// reader must see the row.
 func besideReader(t test, over driver.Settings, f func(x *db, stop func())) {
 	t.open(rollbackMode.With(over), intTable, func(x *db) {
 		t.open(rollbackMode, "", func(reader *db) {

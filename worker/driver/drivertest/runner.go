@@ -12,7 +12,7 @@ import (
 // failure is the value of a panic that ends a check. The function "try" turns it into an error.
 type failure struct{ err error }
 
-// must ends the check if err is not nil.
+// The function "must" ends the check if err is not nil.
 func must(err error) {
 	if err != nil {
 		panic(failure{err})
@@ -21,7 +21,7 @@ func must(err error) {
 
 func fatalf(format string, args ...any) { must(fmt.Errorf(format, args...)) }
 
-// try calls f. It returns the failure that ended f, or nil if f returned.
+// The function "try" calls f. It returns the failure that ended f, or nil if f returned.
 func try(f func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -36,11 +36,12 @@ func try(f func()) (err error) {
 	return nil
 }
 
-// finally calls the function f and then, even if f fails, the function "last". It fails with the
-// errors of both functions.
+// The function "finally" calls the function f and then, even if f fails, the function "last". It
+// fails with the errors of both functions.
 func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 
-// within calls the function f. If f fails, the error message begins with the parameter "where".
+// The function "within" calls the function f. If f fails, the error message begins with the
+// parameter "where".
 func within(where string, f func()) {
 	if err := try(f); err != nil {
 		fatalf("%s: %w", where, err)
@@ -78,8 +79,8 @@ func inEveryWay(over driver.Settings, script string, f func(r runner)) testFunc 
 	})
 }
 
-// noWait has the settings of checks that do not test settings. With these settings, statements do
-// not wait for locks, so that no check hangs.
+// noWait has the settings with which checks open databases, unless a check sets others. With these
+// settings, statements do not wait for locks, so no check hangs.
 var noWait = driver.Settings{"busy_timeout": "0"}
 
 // closeAfterFailure is the key of a check that closes a database after a failed BEGIN or

@@ -40,8 +40,8 @@ func settingChecks() []Check {
 	)
 }
 
-// appliedUnlessLimited returns a test that the settings in s take effect on every connection, except
-// those that the driver cannot apply.
+// appliedUnlessLimited returns a test. The test checks that the settings in s take effect on every
+// connection. It leaves out the settings that the driver cannot apply.
 func appliedUnlessLimited(s driver.Settings) testFunc {
 	return alone(func(t test) {
 		can := s.With(nil)
@@ -54,8 +54,8 @@ func appliedUnlessLimited(s driver.Settings) testFunc {
 	})
 }
 
-// checkpoints checks that a PRAGMA can checkpoint a write-ahead log, as the worker does after a
-// phase.
+// The function "checkpoints" checks that a PRAGMA can checkpoint a write-ahead log, as the worker
+// does after a phase.
 func checkpoints(x *db) {
 	list := x.rows("PRAGMA wal_checkpoint(TRUNCATE)", columns(driver.Int, driver.Int, driver.Int)...)
 	if len(list) != 1 || list[0][0] != int64(0) {
@@ -63,9 +63,9 @@ func checkpoints(x *db) {
 	}
 }
 
-// applied checks that the settings in s take effect. It opens a new database, creates a table in it,
-// and reads the settings back on every connection of the pool at once. Then it closes the database and
-// does the same again with the file that now exists.
+// The function "applied" checks that the settings in s take effect. It opens a new database,
+// creates a table in it, and reads the settings back on every connection of the pool at once. Then
+// it closes the database and does the same again with the file that now exists.
 func applied(t test, s driver.Settings) {
 	over := s.With(driver.Settings{"pool_size": "3"})
 	if s["locking_mode"] == "exclusive" {

@@ -30,7 +30,8 @@ func transactionChecks() []Check {
 	}
 }
 
-// rollbackMode has no write-ahead log, so that readers keep writers from committing.
+// rollbackMode turns off the write-ahead log. In this mode, an open transaction that has read
+// prevents other connections from committing.
 var rollbackMode = driver.Settings{"journal_mode": "delete"}
 
 // inTransaction returns a test that inserts and reads two rows in a transaction, in each way of

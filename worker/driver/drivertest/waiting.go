@@ -132,8 +132,9 @@ func cancelWaiting(list []waiter, check func(got <-chan ending, release func() e
 	})
 }
 
-// clean takes the pool's only connection and empties the table t. It fails if the connection is still
-// within a transaction, or if it receives an interrupt that was meant for an earlier borrower.
+// The function "clean" takes the pool's only connection and empties the table t. It fails if the
+// connection is still within a transaction, or if it receives an interrupt that was meant for an
+// earlier borrower.
 func clean(x *db) {
 	within("the next borrower of the connection", func() {
 		x.conn(func(c runner) {

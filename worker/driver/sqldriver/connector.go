@@ -49,8 +49,8 @@ func (c *connector) open(ctx context.Context) (driver.Conn, error) {
 	return connector.Connect(ctx)
 }
 
-// checked is a connector that passes each connection which it opens to the function "check". It uses
-// the connection that "check" returns.
+// checked is a connector that passes each new connection to the function "check", and uses the
+// connection that "check" returns.
 type checked struct {
 	driver.Connector
 	check func(driver.Conn) (driver.Conn, error)

@@ -131,7 +131,8 @@ func marks(ctx context.Context) string {
 func visit(contract.Row) error { return nil }
 
 // TestPreparedOnEveryConnection checks that a statement of a pool is prepared in the same way on
-// each connection, whichever call makes database/sql prepare the statement there.
+// each connection. It must not matter which call makes database/sql prepare the statement on the
+// connection.
 func TestPreparedOnEveryConnection(t *testing.T) {
 	l := &library{}
 	db := l.open(t, sqldriver.Library{Prepared: withPersist}, "4")
@@ -214,7 +215,7 @@ func TestContextIsMadeOnce(t *testing.T) {
 		}
 	}
 	if got := made.Load(); got > n/2 { // with the race detector, a sync.Pool drops some of its values, so some contexts are converted again
-		t.Errorf("%d contexts made for %d executions with one", got, n)
+		t.Errorf("%d contexts were converted for %d executions with the same context, want few", got, n)
 	}
 	made.Store(0)
 	for range n {
@@ -225,7 +226,7 @@ func TestContextIsMadeOnce(t *testing.T) {
 		cancel()
 	}
 	if got := made.Load(); got != n {
-		t.Errorf("%d contexts made for %d executions, each with its own", got, n)
+		t.Errorf("%d contexts were converted for %d executions, each with its own context", got, n)
 	}
 }
 
@@ -297,7 +298,7 @@ func TestDirtyCommitHidesNothing(t *testing.T) {
 			prepared[i] = fmt.Sprint(l.conns[0].prepared, l.conns[0].ran)
 		}
 		if prepared[0] != prepared[1] {
-			t.Errorf("%s: %s with DirtyCommit, %s without", shape, prepared[1], prepared[0])
+			t.Errorf("%s: calls with DirtyCommit: %s, without: %s", shape, prepared[1], prepared[0])
 		}
 	}
 }
@@ -341,7 +342,7 @@ func TestDirtyCommitScript(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != wrap(l.conns[0]) {
-			t.Errorf("%s: Script was given a %T", shape, got)
+			t.Errorf("%s: Library.Script received a %T, want the library's own connection", shape, got)
 		}
 	}
 }
@@ -368,12 +369,12 @@ func TestTransactionOfAnEndedContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := tx.Commit(ctx); !errors.Is(err, sql.ErrTxDone) || errors.Is(err, context.Canceled) {
-		t.Errorf("Commit after Rollback: %v", err)
+		t.Errorf("Commit after Rollback: %v, want sql.ErrTxDone and not context.Canceled", err)
 	}
 	cancel()
 	for what, err := range map[string]error{"Commit": tx.Commit(ctx), "Exec": in.Exec(ctx, nil, 0, 0), "Query": in.Query(ctx, nil, 0, nil)} {
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s after the context's end: %v", what, err)
+			t.Errorf("%s after the context was canceled: %v, want context.Canceled", what, err)
 		}
 	}
 	if err := st.Close(); err != nil {
@@ -390,11 +391,11 @@ func TestScriptInPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(l.conns) != 1 {
-		t.Fatalf("a script on %d connections", len(l.conns))
+		t.Fatalf("the script ran on %d connections, want 1", len(l.conns))
 	}
 	ran := l.conns[0].ran
 	if strings.Join(ran, "") != script {
-		t.Error("what ran is not the script")
+		t.Error("the SQL that ran differs from the script")
 	}
 	for _, piece := range ran {
 		if len(piece) > 4<<10 {

@@ -130,8 +130,9 @@ func (s *stmt) exec(ctx context.Context, args []any) (sql.Result, error) {
 	return s.text.ExecContext(ctx, s.SQL, args...)
 }
 
-// Box stores all values of b in b.Ready, as a []any in the order of binding. Storing a text
-// in an element allocates memory, so Box keeps the element of the last call if it has the same bytes in memory.
+// Box stores all values of b in b.Ready, as a []any in the order of binding. Storing a text in an
+// element allocates memory. So if the element from the last call is a text at the same address, Box
+// keeps this element.
 func (s *stmt) Box(b *contract.Batch) {
 	n := 0
 	if len(b.Columns) > 0 {

@@ -18,7 +18,7 @@ type tx struct {
 	cancel context.CancelFunc
 	over   bool // set if the transaction's own context has ended
 
-	first [2]stmt // the first results of Stmt, here so that they are not allocated one by one
+	first [2]stmt // memory for the first two results of Stmt, so that they need no separate allocations
 	stmts int     // how many elements of the array "first" are in use
 }
 
@@ -73,10 +73,10 @@ func (t *tx) Rollback(context.Context) error {
 	return nil
 }
 
-// while runs the function "do", which begins or commits the transaction. If ctx ends before "do"
-// returns, the transaction's own context ends too. In that case the method sets t.over, and waits
-// until the transaction is over. It returns the errors of "do" and of the rollback, or nil if there
-// are none.
+// The method "while" runs the function "do", which begins or commits the transaction. If ctx ends
+// before "do" returns, the transaction's own context ends too. In that case the method sets t.over,
+// and waits until the transaction is over. It returns the errors of "do" and of the rollback, or
+// nil if there are none.
 func (t *tx) while(ctx context.Context, do func() error) error {
 	if t.cancel == nil {
 		return t.lib.wrapIn(ctx, do())

@@ -9,11 +9,11 @@ func TestNext(t *testing.T) {
 	for i := range len(tx.first) + 2 {
 		s := tx.next()
 		if seen[s] {
-			t.Errorf("statement %d has the object of an earlier one", i+1)
+			t.Errorf("statement %d has the same object as an earlier statement", i+1)
 		}
 		seen[s] = true
 	}
 	if n := testing.AllocsPerRun(10, func() { tx.stmts = 0; tx.next() }); n > 0 {
-		t.Errorf("the first statement needs %v allocations", n)
+		t.Errorf("the first statement needs %v allocations, want none", n)
 	}
 }

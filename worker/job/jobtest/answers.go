@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// answers checks that a driver reports the values that its library returns for the statements of
-// a schema and of the phases insert, query, mix, script and replay.
+// The test "answers" checks that a driver reports the values that its library returns for the
+// statements of a schema and of the phases insert, query, mix, script and replay.
 func answers(t *testing.T, b *base) {
 	a := &protocol.Answers{Executions: 2, Rows: 2, Plan: &plan.Plan{
 		Schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX t_name ON t(name);",
@@ -52,7 +52,7 @@ func answers(t *testing.T, b *base) {
 	}}
 	if !b.asks() {
 		b.fails(protocol.Job{Answers: a}, protocol.CodeUnsupported, "does not tell")
-		t.Skip("the adapter cannot ask")
+		t.Skip("the adapter does not implement driver.Asker")
 	}
 	b.must(nil, protocol.Job{Answers: a})
 	selected := []string{"1 rows: int64 5", "1 rows: int64 6"}
@@ -134,6 +134,6 @@ func notNew(_ *testing.T, b *base) {
 	b.script("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)")
 	b.fails(protocol.Job{Answers: &protocol.Answers{Executions: 1, Rows: 1, Statements: []protocol.Ask{{SQL: "DELETE FROM precious"}}}}, protocol.CodeForeign, "has tables already")
 	if n := b.texts("SELECT CAST(count(*) AS TEXT) FROM precious"); n != "1" {
-		b.t.Errorf("%s rows are left", n)
+		b.t.Errorf("the table has %s rows, want 1", n)
 	}
 }

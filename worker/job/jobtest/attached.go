@@ -21,10 +21,10 @@ func (b *base) serve(path string, s driver.Settings, j *protocol.Job) []protocol
 	return list
 }
 
-// attached checks that tables of a workload can be in an attached database, and that the hashes of the
-// tables are the same as if all tables were in one database. A job of the kind
-// "judge" must be able to read both databases. The test also checks which tables are refused, and that
-// the workload's own ATTACH is refused.
+// The test "attached" checks that tables of a workload can be in an attached database, and that the
+// hashes of the tables are the same as if all tables were in one database. A job of the kind
+// "judge" must be able to read both databases. The test also checks which tables are refused, and
+// that the workload's own ATTACH is refused.
 func attached(t *testing.T, b *base) {
 	s := driver.Settings{"journal_mode": "delete", "synchronous": "off", "pool_size": "1"}
 	c := &protocol.Commit{Plan: transfers(), Transactions: 12, Attempts: 1, Digests: true}

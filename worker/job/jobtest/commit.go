@@ -92,9 +92,9 @@ func (b *base) digest() (digest string) {
 	return digest
 }
 
-// commits checks that transactions are acknowledged in order. When a transaction is acknowledged,
-// it must be committed, and the next transaction must not have begun. The hashes of the
-// tables must depend only on the seed.
+// The test "commits" checks that transactions are acknowledged in order. When a transaction is
+// acknowledged, it must be committed, and the next transaction must not have begun. The hashes of
+// the tables must depend only on the seed.
 func commits(t *testing.T, b *base) {
 	var numbers, found, digests []string
 	c := &protocol.Commit{Plan: transfers(), Transactions: 100, Attempts: 1, Digests: true}
@@ -119,7 +119,7 @@ func commits(t *testing.T, b *base) {
 		t.Errorf("acknowledged %v, found %v, want %v", numbers, found, want)
 	}
 	if !slices.Equal(got.Digests, digests) || len(digests) != n+1 || len(slices.Compact(slices.Sorted(slices.Values(digests)))) != n+1 {
-		t.Errorf("digests %v, found %v, want %d different ones", got.Digests, digests, n+1)
+		t.Errorf("reported hashes %v, found %v, want %d different hashes", got.Digests, digests, n+1)
 	}
 	// After the last transaction, the hash of all tables is the same with all drivers.
 	const all, last = 19, "5c60bf0a4f2fd7e52f0bb2340b1f2110"
@@ -164,8 +164,8 @@ func notCommitted(t *testing.T, b *base) {
 	b.want("SELECT group_concat(name) FROM sqlite_master", "precious")
 }
 
-// failing checks that a transaction with a failing statement is tried as many times as the field
-// Attempts says, and that the effects of earlier transactions remain.
+// The test "failing" checks that a transaction with a failing statement is tried as many times as
+// the field Attempts says, and that the effects of earlier transactions remain.
 func failing(t *testing.T, b *base) {
 	p := transfers()
 	p.Phases = append(p.Phases[:2], mixed(5, operation(statement("INSERT INTO entries(id, amount) VALUES (100 - (SELECT count(*) = 1 FROM entries), ?)"))))
@@ -189,7 +189,7 @@ func failing(t *testing.T, b *base) {
 	}
 }
 
-// early checks that each transaction is acknowledged before it is committed.
+// The test "early" checks that each transaction is acknowledged before it is committed.
 func early(t *testing.T, b *base) {
 	var got []string
 	c := &protocol.Commit{Plan: transfers(), Transactions: 3, Attempts: 1, Early: true}
@@ -211,7 +211,7 @@ func early(t *testing.T, b *base) {
 		}
 	})
 	if err != nil || !r.Interrupted || r.Commit.Acknowledged != 1 {
-		t.Errorf("a worker that hangs ends with %+v, %v", r, err)
+		t.Errorf("a worker with Hang returned %+v, %v, want an interrupted job", r, err)
 	}
 	b.want(number, "0")
 }
@@ -320,8 +320,8 @@ func leftOpen(t *testing.T, b *base) {
 	b.want(number, "0")
 }
 
-// inserted checks which rows a transaction inserts, for each way in which a phase divides its rows into
-// transactions.
+// The test "inserted" checks which rows a transaction inserts, for each way in which a phase
+// divides its rows into transactions.
 func inserted(t *testing.T, b *base) {
 	const rows = "SELECT (SELECT count(*) FROM users) || ' ' || (SELECT count(*) FROM articles)"
 	path := b.path
@@ -429,8 +429,8 @@ func sameDigest(t *testing.T, b *base) {
 	}
 }
 
-// canceled checks that each transaction is committed only once although its first attempt is
-// canceled, and that the canceled attempts leave nothing behind on the connection.
+// The test "canceled" checks that each transaction is committed only once although its first
+// attempt is canceled, and that the canceled attempts leave nothing behind on the connection.
 func canceled(t *testing.T, b *base) {
 	c := protocol.Commit{Plan: transfers(), Transactions: 100, Attempts: 20, Digests: true}
 	want := b.commit(c)
@@ -441,11 +441,11 @@ func canceled(t *testing.T, b *base) {
 		t.Errorf("%+v", got)
 	}
 	if len(got.Disturbed) > 0 {
-		t.Errorf("the next borrower found %+v", got.Disturbed)
+		t.Errorf("canceled attempts disturbed the connection: %+v", got.Disturbed)
 	}
 }
 
-// awaiting checks that transactions begin only after another process has inserted a row.
+// The test "awaiting" checks that transactions begin only after another process has inserted a row.
 func awaiting(t *testing.T, b *base) {
 	c := &protocol.Commit{Plan: transfers(), Transactions: 5, Attempts: 1, AwaitOthers: true}
 	var before int64 // rows of the other process at the time when transaction 1 was acknowledged
@@ -461,7 +461,7 @@ func awaiting(t *testing.T, b *base) {
 		t.Fatal(err)
 	}
 	if before != 1 || r.Commit.Acknowledged != 5 {
-		t.Errorf("%d rows before transaction 1, %+v", before, r.Commit)
+		t.Errorf("the other process had inserted %d rows before transaction 1, want 1; %+v", before, r.Commit)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	b.path += "2"

@@ -85,7 +85,8 @@ func (b *base) must(s driver.Settings, j protocol.Job) *protocol.JobResult {
 	return r
 }
 
-// fails checks that a job fails with a code, and with a message that contains all of the words.
+// The method "fails" checks that a job fails with a code, and with a message that contains all of
+// the words.
 func (b *base) fails(j protocol.Job, code string, words ...string) {
 	b.t.Helper()
 	_, err := b.do(b.t.Context(), nil, j, nil)
@@ -187,8 +188,8 @@ func rows(n int64, batch int) protocol.Job {
 	return protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: n, Batch: batch, Prepared: true}}
 }
 
-// generate checks that a job of the kind "generate" inserts the same rows with any batch size, and
-// with prepared and ad hoc statements.
+// The test "generate" checks that a job of the kind "generate" inserts the same rows with any batch
+// size, and with prepared and ad hoc statements.
 func generate(t *testing.T, b *base) {
 	const schema = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'bench'"
 	const sums = "SELECT count(*) || ' ' || sum(ID) || ' ' || min(ID) || ' ' || max(ID) || ' ' || min(rand) || ' ' || max(hash) || ' ' || sum(length(rand)) || ' ' || sum(length(hash)) FROM bench"
@@ -253,8 +254,8 @@ func refuses(t *testing.T, b *base) {
 	b.want("SELECT application_id FROM pragma_application_id", "0")
 }
 
-// stopped stops a job when it first reports more than 100 rows. It checks that the database has
-// exactly the rows that the result reports.
+// The test "stopped" stops a job when it first reports more than 100 rows. It checks that the
+// database has exactly the rows that the result reports.
 func stopped(t *testing.T, b *base) {
 	ctx, stop := context.WithCancel(t.Context())
 	j := rows(1<<40, 10)
@@ -271,7 +272,7 @@ func stopped(t *testing.T, b *base) {
 	b.want("PRAGMA integrity_check", "ok")
 }
 
-// full checks that a job fails if the database exceeds its limit of pages.
+// The test "full" checks that a job fails if the database exceeds its limit of pages.
 func full(t *testing.T, b *base) {
 	db := b.open(nil)
 	if err := db.Script(t.Context(), "PRAGMA max_page_count = 50"); err != nil {
@@ -382,10 +383,10 @@ func concurrent(t *testing.T, b *base) {
 		}
 	}
 	if seconds == 0 || seconds > r.Writers.Operations {
-		t.Errorf("%d writes in the reports of seconds, %d in all", seconds, r.Writers.Operations)
+		t.Errorf("the reports of single seconds have %d writes, the result has %d", seconds, r.Writers.Operations)
 	}
 	if v := b.must(nil, protocol.Job{Bench: &protocol.Bench{Table: "bench"}}).Bench; v.Mismatches != 0 {
-		t.Errorf("what was written: %+v", v)
+		t.Errorf("the rows that the job wrote: %+v, want no mismatch", v)
 	}
 	// A second job appends rows, in explicit transactions. Each of its clients has its own
 	// connection.
@@ -395,8 +396,8 @@ func concurrent(t *testing.T, b *base) {
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", fmt.Sprint(r.Writers.Operations+more.Writers.Operations))
 }
 
-// taken checks that a job of the kind "concurrent" counts INSERTs of IDs that already exist as
-// failed operations.
+// The test "taken" checks that a job of the kind "concurrent" counts INSERTs of IDs that already
+// exist as failed operations.
 func taken(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(100, 100))
 	c := &protocol.Concurrent{Table: "bench", Writers: 1, DurationMS: 300}
@@ -409,17 +410,17 @@ func taken(t *testing.T, b *base) {
 		t.Errorf("errors: %+v", e)
 	}
 	if w := r.Concurrent.Writers; w.Failed != 100 || w.Operations != w.Rows+100 || w.Latency.Count != w.Operations || w.Latency.Failed != 100 {
-		t.Errorf("operations that failed: %+v", w)
+		t.Errorf("writers: %+v, want 100 failed operations", w)
 	}
 	// Errors other than those of locks and constraints end the job.
 	b.script(fmt.Sprintf("CREATE TRIGGER second BEFORE INSERT ON bench BEGIN SELECT abs(%d + %d - NEW.ID); END", math.MinInt64, 1<<30+1))
 	c.From = 1 << 30
 	r, err := b.do(t.Context(), nil, protocol.Job{Concurrent: c}, nil)
 	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code != driver.CodeError {
-		t.Errorf("got error %v, want one of an overflow", err)
+		t.Errorf("got error %v, want an integer overflow", err)
 	}
 	if r == nil || r.Concurrent.Writers.Operations != 1 {
-		t.Errorf("what was done until then: %+v, want one write", r.Concurrent)
+		t.Errorf("result up to the error: %+v, want one write", r.Concurrent)
 	}
 }
 

@@ -27,7 +27,7 @@ func (b *base) judge(s driver.Settings, paths ...string) []protocol.JudgedState 
 		b.t.Error(bad)
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
-		b.t.Errorf("left behind: %v, %v", left, err)
+		b.t.Errorf("the worker left files behind: %v, %v", left, err)
 	}
 	return answers[1].Result.Judge
 }
@@ -54,9 +54,10 @@ func (b *base) copyTo(dir string) string {
 	return copied
 }
 
-// judged runs the job "judge" on copies of the database's files, made after each transaction. A killed
-// process would have left the same files. The job must find the number of the transaction, and the
-// hash that the job "commit" has returned, and must have written to the copies.
+// The test "judged" runs the job "judge" on copies of the database's files, made after each
+// transaction. A killed process would have left the same files. The job must find the number of the
+// transaction, and the hash that the job "commit" has returned, and must have written to the
+// copies.
 func judged(t *testing.T, b *base) {
 	path := b.path
 	for _, mode := range []string{"delete", "wal"} {
@@ -91,7 +92,8 @@ func judged(t *testing.T, b *base) {
 	}
 }
 
-// damaged checks that the job "judge" finds each kind of damage, and then examines the next database.
+// The test "damaged" checks that the job "judge" finds each kind of damage, and then examines the
+// next database.
 func damaged(t *testing.T, b *base) {
 	s := driver.Settings{"journal_mode": "delete", "pool_size": "1"}
 	b.must(s, protocol.Job{Commit: &protocol.Commit{Plan: transfers(), Transactions: 5, Attempts: 1}})
@@ -129,7 +131,7 @@ func damaged(t *testing.T, b *base) {
 		t.Errorf("a wrong number of free pages: %+v", j)
 	}
 	if j := got[2]; j.Error == "" || j.Code&0xff != 26 || j.Transaction != -1 { // SQLITE_NOTADB
-		t.Errorf("no database: %+v", j)
+		t.Errorf("a file that is not a database: %+v", j)
 	}
 	if j := got[3]; j.Error != "" || len(j.Integrity) > 0 || j.ForeignKeys != 2 || j.Transaction != 5 {
 		t.Errorf("foreign keys: %+v", j)
@@ -139,8 +141,8 @@ func damaged(t *testing.T, b *base) {
 	}
 }
 
-// absent checks that the job "judge" finds no transaction if the database does not exist or is empty,
-// or if the setup of the database has not ended.
+// The test "absent" checks that the job "judge" finds no transaction if the database does not exist
+// or is empty, or if the setup of the database has not ended.
 func absent(t *testing.T, b *base) {
 	b.script("CREATE TABLE " + protocol.CommitsTable + "(number INTEGER NOT NULL)")
 	empty := b.path + "-empty"
@@ -154,7 +156,7 @@ func absent(t *testing.T, b *base) {
 		}
 	}
 	if j := got[3]; j.Transaction != -1 || j.Error == "" {
-		t.Errorf("no directory: %+v", j)
+		t.Errorf("a database in a directory that does not exist: %+v", j)
 	}
 }
 
@@ -186,7 +188,7 @@ func hotJournal(t *testing.T, b *base) {
 	}
 	left, err := os.ReadFile(copied)
 	if err != nil || bytes.Equal(left, before) {
-		t.Fatalf("the transaction has not changed the database yet, so this test tests nothing (%v)", err)
+		t.Fatalf("the transaction has not changed the database yet, so this test proves nothing (%v)", err)
 	}
 	if info, err := os.Stat(copied + "-journal"); err != nil || info.Size() == 0 {
 		t.Fatalf("no journal: %v", err)

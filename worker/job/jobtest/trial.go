@@ -12,11 +12,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// checked runs trials whose connections use a full-text index, and tests the worker's check of the
-// database after such a trial. The check must end and find no fault, although SQLite's own check of
-// such an index can go wrong in two ways. In a shared cache SQLite waits for itself forever. On a
-// connection that searched the index before another connection wrote to the index, it reports that
-// the index is corrupt.
+// The test "checked" runs trials whose connections use a full-text index, and tests the worker's
+// check of the database after such a trial. The check must end and find no fault, although SQLite's
+// own check of such an index can go wrong in two ways. In a shared cache SQLite waits for itself
+// forever. If a connection searches the index, and then another connection writes to the index,
+// SQLite reports on the first connection that the index is corrupt.
 func checked(_ *testing.T, b *base) {
 	index := b.fullText()
 	if index == "" {
@@ -113,7 +113,7 @@ func trial(t *testing.T, d driver.Driver, path string, s driver.Settings, p *pla
 			t.Fatal(err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("the trial does not end")
+		t.Fatal("the trial has not ended within 20 s")
 	}
 	if last := answers[len(answers)-1]; last.Type != protocol.TypeDone {
 		t.Errorf("the trial ended with %s: %+v", last.Type, last.Reason)

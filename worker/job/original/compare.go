@@ -71,7 +71,7 @@ func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 				r, err := c.Run(b.Context(), path, generate(n, batch), settings)
 				check(b, err)
 				if r.Generate.Rows != int64(n) {
-					b.Fatalf("%d rows of %d", r.Generate.Rows, n)
+					b.Fatalf("got %d rows, want %d", r.Generate.Rows, n)
 				}
 				return float64(n) / (float64(r.Generate.WallNS) / 1e9)
 			})
@@ -80,9 +80,9 @@ func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 	}
 }
 
-// BenchmarkBench verifies a table of 1.5 million rows, alternating the original loop and the
-// job. It reports the ratio of the job's time per row to the loop's, and the greatest time to
-// the job's first row.
+// BenchmarkBench verifies a table of 1.5 million rows, alternating the original loop and the job.
+// It reports the ratio of the job's time per row to the loop's, and the longest time until the
+// job's first row.
 func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 	n := cmp.Or(*rows, 1_500_000)
 	path := filepath.Join(b.TempDir(), "bench.db")
@@ -99,7 +99,7 @@ func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 				got, took, err := Verify(db)
 				check(b, errors.Join(err, db.Close()))
 				if got != int64(n) {
-					b.Fatalf("%d rows of %d", got, n)
+					b.Fatalf("got %d rows, want %d", got, n)
 				}
 				return float64(took) / float64(n)
 			}, func(string) float64 {
@@ -221,7 +221,7 @@ func peak(tb testing.TB, rows int) float64 {
 func (c Comparison) TestMemory(t *testing.T) {
 	few, many := peak(t, 100_000), peak(t, 800_000)
 	if many-few > 8 {
-		t.Errorf("100,000 rows: %.1f MiB at most, 800,000: %.1f MiB", few, many)
+		t.Errorf("peak memory with 100,000 rows: %.1f MiB, with 800,000 rows: %.1f MiB, want at most 8 MiB more", few, many)
 	}
 }
 

@@ -188,7 +188,7 @@ func TestMixResults(t *testing.T) {
 // message must say how to declare the error, if that is possible.
 func TestMixUndeclared(t *testing.T) {
 	for code, want := range map[int]string{
-		2067: "SQLITE_CONSTRAINT_UNIQUE: verifying operation write: no (an operation that may end so declares it: results: [SQLITE_CONSTRAINT_UNIQUE])",
+		2067: "SQLITE_CONSTRAINT_UNIQUE: verifying operation write: no (if this error is expected, declare it in the operation: results: [SQLITE_CONSTRAINT_UNIQUE])",
 		11:   "SQLITE_CORRUPT: verifying operation write: no",
 	} {
 		for _, later := range []bool{false, true} {

@@ -37,7 +37,7 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("without names: %v", got)
 	}
 	want := map[string]string{
-		"GOGC": "400", "GOMEMLIMIT": strconv.Itoa(3 << 30), "GOMAXPROCS": strconv.Itoa(runtime.GOMAXPROCS(0)),
+		"GOGC": "400", "GOMEMLIMIT": strconv.FormatInt(3<<30, 10), "GOMAXPROCS": strconv.Itoa(runtime.GOMAXPROCS(0)),
 		"SQLITE3PERF_TEST_EMPTY": "", "SQLITE3PERF_TEST_SET": "blue",
 	}
 	got := environment("GOGC", "GOMEMLIMIT", "GOMAXPROCS", "SQLITE3PERF_TEST_EMPTY", "SQLITE3PERF_TEST_SET", "SQLITE3PERF_TEST_ABSENT")

@@ -26,7 +26,7 @@ import (
 // protocol on standard input and output with driver d, and exits.
 func Main(d driver.Driver) {
 	if len(os.Args) > 1 {
-		fmt.Fprintf(os.Stderr, "%s is the sqlite3perf worker for %s: it takes no arguments and speaks the worker protocol on standard input and output, to sqlite3perf, which starts it\n", os.Args[0], d.Info().Name)
+		fmt.Fprintf(os.Stderr, "%s is the sqlite3perf worker for %s. sqlite3perf starts it. It takes no arguments, and speaks the worker protocol on standard input and output\n", os.Args[0], d.Info().Name)
 		os.Exit(2)
 	}
 	sampleNoAllocations()

@@ -243,7 +243,7 @@ func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 // nothing if operations cannot declare errors with this code.
 func undeclared(err error) error {
 	if e, ok := errors.AsType[*driver.Error](err); ok && driver.MayBeResult(e.Code) {
-		return fmt.Errorf("%w (an operation that may end so declares it: results: [%s])", err, driver.CodeName(e.Code))
+		return fmt.Errorf("%w (if this error is expected, declare it in the operation: results: [%s])", err, driver.CodeName(e.Code))
 	}
 	return err
 }

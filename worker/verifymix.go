@@ -154,7 +154,7 @@ func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, o
 		err = save.run(ctx, tx, save.end)
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: a statement has rolled back more than itself, as OR ROLLBACK and RAISE(ROLLBACK) do: write OR ABORT or RAISE(ABORT)", err)
+		err = fmt.Errorf("%w: a statement rolled back the whole transaction, as OR ROLLBACK and RAISE(ROLLBACK) do: write OR ABORT or RAISE(ABORT)", err)
 	}
 	return err
 }

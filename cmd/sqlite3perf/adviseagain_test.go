@@ -86,7 +86,7 @@ func TestAskedAgain(t *testing.T) {
 		"another one of a report":     {kept: mine, foreign: true, why: "only built-in workloads of one are run"},
 		"a file without its schema":   {kept: without, why: `cannot open the file "schema.sql"`},
 		"another text":                {kept: changed, why: "the run did not keep all of it"},
-		"a user's database":           {kept: ofDatabase, why: "it begins with the database ./app.db, of which a run keeps nothing"},
+		"a user's database":           {kept: ofDatabase, why: "it begins with the database ./app.db, and runs do not store databases"},
 		"a run that has kept nothing": {kept: result.Workload{Name: "mine"}, why: "did not keep its text"},
 	} {
 		run := keptRun(t, "advise", c.kept)

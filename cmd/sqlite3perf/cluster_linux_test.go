@@ -119,9 +119,9 @@ func TestBadCluster(t *testing.T) {
 		code           int
 		want           string
 	}{
-		{"RQLITE_ADDRESSES=ftp://secret@x", run, cli.ExitUsage, "driver rqlite: RQLITE_ADDRESSES has what is no address: want such as http://"},
-		{"RQLITE_ADDRESSES=" + host, run, cli.ExitIncomplete, "at " + host + " another program answers than rqlited: correct RQLITE_ADDRESSES"},
-		{"RQLITE_ADDRESSES=http//u:secret@127.0.0.1:1", run, cli.ExitUsage, "driver rqlite: RQLITE_ADDRESSES has what is no address: want such as http://"},
+		{"RQLITE_ADDRESSES=ftp://secret@x", run, cli.ExitUsage, "driver rqlite: RQLITE_ADDRESSES has an invalid address: want addresses such as http://"},
+		{"RQLITE_ADDRESSES=" + host, run, cli.ExitIncomplete, "the program that answers at " + host + " is not rqlited: correct RQLITE_ADDRESSES"},
+		{"RQLITE_ADDRESSES=http//u:secret@127.0.0.1:1", run, cli.ExitUsage, "driver rqlite: RQLITE_ADDRESSES has an invalid address: want addresses such as http://"},
 		{"RQLITE_ADDRESSES=" + host, cluster, cli.ExitUsage, own},
 		{"RQLITE_ADDRESSES=ftp://secret@x", cluster + " --kill 1", cli.ExitUsage, own},
 		{"RQLITED_PATH=/bin/true", cluster, cli.ExitIncomplete, "RQLITED_PATH=/bin/true is not the rqlited that it needs: with -version it says nothing: type make rqlited"},

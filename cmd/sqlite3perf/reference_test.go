@@ -28,7 +28,7 @@ func TestReference(t *testing.T) {
 	for _, g := range root.Groups() {
 		for _, c := range commandsOf(root, g.ID) {
 			if documents[commandName(c)] == "" {
-				t.Errorf("documents lacks %s: add the document that explains it", commandName(c))
+				t.Fatalf("documents lacks %s: add the document that explains it", commandName(c))
 			}
 		}
 	}

@@ -216,7 +216,7 @@ func TestKilled(t *testing.T) {
 		t.Errorf("exit status %d", code)
 	}
 	p.ended(false) // databases are not checked, because a kill just before the removal of a database leaves it for the next run to remove
-	if out, err := p.command("show", "last").CombinedOutput(); err == nil || !strings.Contains(string(out), "none has ended: give the number 1 of the newest") {
+	if out, err := p.command("show", "last").CombinedOutput(); err == nil || !strings.Contains(string(out), "no run has ended. The newest, 1, ") {
 		t.Errorf("show last: %v\n%s", err, out)
 	}
 	j := p.shown("1")

@@ -735,7 +735,7 @@ def undeclared(op, e):
     if getattr(e, "sqlite_errorcode", 0) & 0xFF not in RESULTS:
         return e
     name = e.sqlite_errorname
-    how = f"an operation that may end so declares it: results: [{name}]"
+    how = f"if this error is expected, declare it in the operation: results: [{name}]"
     return Failure("sqlite", f"{name}: operation {op['name']}: {e} ({how})", sqlite=e.sqlite_errorcode, operation=op["name"])
 
 
@@ -1310,7 +1310,7 @@ class Trial:
         if not within:
             return
         if not conn.in_transaction:
-            raise Failure("sqlite", f"operation {op['name']}: a statement has rolled back more than itself, as OR ROLLBACK "
+            raise Failure("sqlite", f"operation {op['name']}: a statement rolled back the whole transaction, as OR ROLLBACK "
                           "and RAISE(ROLLBACK) do: write OR ABORT or RAISE(ABORT)")
         if back:
             conn.execute("ROLLBACK TO sqlite3perf")

@@ -216,7 +216,7 @@ func (h *Heat) legend(c *canvas, y, strongest float64) float64 {
 		words = append(words, "below 1: "+h.Below)
 	}
 	if h.hatched() {
-		words = append(words, "hatched: no value, or none to rely on")
+		words = append(words, "hatched: no reliable value")
 	}
 	left, below := x+wide*steps+24, y+high+18
 	for _, s := range wrap(clean(strings.Join(words, "; ")), small, false, c.width-padding-left, 4) {

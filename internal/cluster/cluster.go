@@ -277,9 +277,9 @@ func staleWords(reads []protocol.LevelReads) string {
 	case stale == nil:
 		return fmt.Sprintf(" No read was stale with level %s.", document.Or(never))
 	case never == nil:
-		return fmt.Sprintf(" Stale were %s.", document.And(stale))
+		return fmt.Sprintf(" Stale reads: %s.", document.And(stale))
 	}
-	return fmt.Sprintf(" Stale were %s; none was with level %s.", document.And(stale), document.Or(never))
+	return fmt.Sprintf(" Stale reads: %s; none with level %s.", document.And(stale), document.Or(never))
 }
 
 func clusters(c *Clusters, _ document.Options) document.Document {

@@ -162,7 +162,7 @@ func Stopped(a *stats.Analysis) string {
 	rounds := fmt.Sprintf("%d complete", a.Run.Rounds)
 	switch a.Run.Stopped {
 	case result.StoppedRounds:
-		return rounds + ", as many as were asked for"
+		return rounds + ", as requested"
 	case result.StoppedSettled:
 		if a.Run.Precision > 0 {
 			return rounds + ": all cases are settled"

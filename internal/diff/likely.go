@@ -77,7 +77,7 @@ func DiffReason(r *Result, g *Group) string {
 	}
 	switch {
 	case g.Kind == Names && g.Reason.Side > 0:
-		return side + " itself: where several columns have the same name, only the last of them gets it, and the others get no name. SQLite gives each its name"
+		return side + " itself: if several columns have the same name, only the last one keeps it, although SQLite names them all"
 	case g.Kind == ErrorType:
 		return "each library has its own type of errors, which errors.As must name"
 	case g.Kind == ErrorText:
@@ -97,7 +97,7 @@ var causeReasons = map[Cause]string{
 	Float:   "%s passes integers through float64",
 	Zone:    "one of the libraries converts times to another zone",
 	Format:  "each library stores a time.Time in its own format",
-	Clock:   "%s stores what time.Time.String returns. Of a time from time.Now that ends in the reading of the monotonic clock, which SQLite's functions of date and time do not understand; Round(0) removes it",
+	Clock:   "%s stores what time.Time.String returns. For a time from time.Now, this text ends with the reading of the monotonic clock, which SQLite's date functions do not understand; Round(0) removes it",
 	Time:    "%s makes a time.Time of columns%c, and the other does not",
 	Bool:    "%s makes a bool of columns%c, and the other does not",
 	Bytes:   "%s returns texts as []byte",

@@ -129,8 +129,8 @@ func noise(n *result.Noise) document.Document {
 	}
 	driver := strings.TrimSpace(n.Driver + " " + n.Version)
 	return document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("Noise: %s compared with itself, on %s at scale %s, in %s", driver, n.Workload, n.Scale, document.Counted(int64(n.Rounds), "round"))}, g,
-		document.Paragraph{Text: fmt.Sprintf("Between rounds: how far times are from their median. Within rounds: by how much the two differ that ran side by side, "+
-			"at least in half of the rounds, and at most in all; only this limits comparisons. On the right, by rounds and time: the smallest difference between two drivers "+
+		document.Paragraph{Text: fmt.Sprintf("Between rounds: how far times are from their median. Within rounds: the difference between a round's two measurements that half of the rounds reach, "+
+			"and the greatest; only this limits comparisons. On the right, for each length of a run: the smallest difference between two drivers "+
 			"that %.0f%% of such runs find; the last one with a range that contains it about nine times in ten. With more drivers or workloads a round takes longer.", 100*stats.NoiseTold), Quiet: true}}
 }
 

@@ -98,3 +98,11 @@ func TestSlowerNeverZero(t *testing.T) {
 		}
 	}
 }
+
+func TestUpper(t *testing.T) {
+	for s, want := range map[string]string{"": "", "time per row": "Time per row", "été": "Été"} {
+		if got := Upper(s); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Map returns the results of f for each element of a list, or nil for an empty list.
@@ -78,7 +79,10 @@ func Cut(s string, most int) string {
 }
 
 // Upper capitalizes the first letter of a sentence.
-func Upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func Upper(s string) string {
+	_, n := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:n]) + s[n:]
+}
 
 // Verb returns the form of a verb for n subjects: the parameter "one" if n is 1, otherwise "several".
 func Verb(n int, one, several string) string {

@@ -337,7 +337,7 @@ func (s *Server) stopRun(r *http.Request, q *query) (*Current, error) {
 	s.launch.Lock()
 	defer s.launch.Unlock()
 	if s.job == nil || s.job.over() {
-		return nil, failf(http.StatusConflict, "no run that was started here is being measured: one that was started in a terminal is stopped there, with Ctrl-C, and one whose server has ended stops after its current trials")
+		return nil, failf(http.StatusConflict, "no run that this server started is being measured: stop a run that was started in a terminal with Ctrl-C there; a run whose server has ended stops after its current trials")
 	}
 	s.job.stop()
 	return s.current(r.Context())

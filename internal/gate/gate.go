@@ -325,10 +325,10 @@ func gateNote(g Gated) document.Paragraph {
 	if g.drifts() {
 		chance += ", " + asFast
 	}
-	words := fmt.Sprintf("regression: takes more than %s more than the baseline, which chance explains with a probability of at most %s, and again in a second measurement. "+
-		"passed: the whole interval is below that.", document.Share(g.Max), chance)
+	words := fmt.Sprintf("regression: takes more than %[1]s more than the baseline, in both measurements; the probability that this is chance is at most %[2]s. "+
+		"passed: the whole interval is below %[1]s.", document.Share(g.Max), chance)
 	if showsP(g.Gate) {
-		words += fmt.Sprintf(" p: of the hypothesis that it takes at most %s more, corrected for all cells and looks; none for a cell that passed, which is judged by its interval.", document.Share(g.Max))
+		words += fmt.Sprintf(" p: how probable such a result would be if the candidate took at most %s more, corrected for all cells and looks; cells that passed have none, because they are judged by their interval.", document.Share(g.Max))
 	}
 	if slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Measured() }) {
 		words = compare.RatioNote("the figure of the candidate", "that of the baseline", g.Base == nil, 1-stats.Doubt) + " " + words

@@ -16,13 +16,13 @@ import (
 func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
 	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
 	if i < 0 {
-		return nil, errors.New("the run is of a sqlite3perf that did not keep its text")
+		return nil, errors.New("the run was made by an older sqlite3perf, which did not store its text")
 	}
 	kept := &run.Workloads[i]
 	if foreign {
 		own, err := workload.Load(kept.Name)
 		if !slices.Contains(workload.Builtins(), kept.Name) || err != nil || own.SHA256() != kept.SHA256 {
-			return nil, errors.New("a report or a merged run may be somebody else's, and only built-in workloads of one are run")
+			return nil, errors.New("a report or a merged run may come from another user, so only its built-in workloads are run")
 		}
 	}
 	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, append(options, workload.Including(kept.Includes...))...)
@@ -30,9 +30,9 @@ func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...wor
 	case err != nil:
 		return nil, err
 	case w.Database != "":
-		return nil, fmt.Errorf("it begins with the database %s, of which a run keeps nothing", w.Database)
+		return nil, fmt.Errorf("it begins with the database %s, and runs do not store databases", w.Database)
 	case w.SHA256() != kept.SHA256:
-		return nil, errors.New("the run did not keep all of it")
+		return nil, errors.New("the run did not store all of it")
 	}
 	return w, nil
 }

@@ -66,7 +66,7 @@ func (s *session) benched(b *protocol.Benched) {
 		s.fail(result.Failed, protocol.CodeProtocol, "the worker answered the job bench with the result of another")
 		return
 	case b.Mismatches > 0:
-		s.fail(result.Wrong, protocol.CodeAnswer, "%d of %d rows do not have the hash of what is in them, the first of them ID %s: %s", b.Mismatches, b.Rows, b.First[0].ID, b.First[0].Why)
+		s.fail(result.Wrong, protocol.CodeAnswer, "the hashes of %d of %d rows do not match their content; the first such row has ID %s: %s", b.Mismatches, b.Rows, b.First[0].ID, b.First[0].Why)
 		return
 	case b.Rows != want:
 		s.fail(result.Wrong, protocol.CodeRows, "%d rows, expected %d", b.Rows, want)

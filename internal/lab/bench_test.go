@@ -34,7 +34,7 @@ func TestAddBench(t *testing.T) {
 		part        string
 	}{
 		{"{sha256: rand, decode: hex}", "bench", result.OK, "", ""},
-		{"{hex: 32}", "bench", result.Wrong, "answer", "50 of 50 rows do not have the hash of what is in them, the first of them ID 0: "},
+		{"{hex: 32}", "bench", result.Wrong, "answer", "the hashes of 50 of 50 rows do not match their content; the first such row has ID 0: "},
 		{"{sha256: rand, decode: hex}", "other", result.Failed, "database", "there is no table other"},
 	} {
 		w, err := workload.Parse("test.yaml", []byte(strings.Replace(verified, "HASH", test.hash, 1)), nil)

@@ -288,7 +288,7 @@ func (s *session) served(said *protocol.Sample) error {
 			s.warn(result.WarningRate, m.Phase, "%.0f requests/s instead of %.0f: the server cannot keep up, and its latencies grow with the length of the phase", o.Rate(), h.Rate)
 		}
 		if late(m) {
-			s.warn(result.WarningLate, m.Phase, "the load generator itself sent up to %v late (99th percentile), of a latency of %v: the latency says more of the machine than of the server",
+			s.warn(result.WarningLate, m.Phase, "the load generator itself sent requests up to %v late (99th percentile), and the latency is %v: it shows the machine's delay more than the server's",
 				time.Duration(m.Load.LateP99NS).Round(time.Microsecond), time.Duration(m.Latency[0].P99NS).Round(time.Microsecond))
 		}
 	}
@@ -297,7 +297,7 @@ func (s *session) served(said *protocol.Sample) error {
 		s.ceilings[h.Clients] = c
 	}
 	if c := m.Load.Ceiling; c > 0 && o.Rate() > nearCeiling*c {
-		s.warn(result.WarningCeiling, m.Phase, "%.0f requests/s is %.0f%% of what the load generator reaches here with %d connections to a server that does nothing, %.0f: drivers that are faster would not show it",
+		s.warn(result.WarningCeiling, m.Phase, "%.0f requests/s is %.0f%% of the load generator's own limit here (with %d connections to a server that does nothing: %.0f requests/s), so a faster driver might not look faster",
 			o.Rate(), 100*o.Rate()/c, h.Clients, c)
 	}
 	s.trial.Samples = append(s.trial.Samples, *m)

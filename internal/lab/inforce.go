@@ -287,7 +287,7 @@ func remedy(list []change, all, declares bool) string {
 			case all && c.kept:
 				return fmt.Sprintf("no %s there changes it: leave it out of changes settings", pragma)
 			case all:
-				return fmt.Sprintf("correct %s there, or declare what it makes of it, changes settings: {%s: %s}", pragma, c.Setting, c.Got)
+				return fmt.Sprintf("correct %s there, or declare the new value: changes settings: {%s: %s}", pragma, c.Setting, c.Got)
 			}
 			return fmt.Sprintf("%s there changes one connection only: write %s: %s under settings instead, and leave it out of changes settings", pragma, c.Setting, c.Wanted)
 		}

@@ -71,7 +71,7 @@ rows: {t: {count: 5, columns: {id: serial}}}
 			"journal_mode: wanted wal, as the workload declares, got delete, on all 4 connections, after the schema of changing: no PRAGMA journal_mode there changes it: leave it out"},
 		{"declared otherwise",
 			strings.Replace(head, "pool_size: 4", "pool_size: 1", 1) + "schema: PRAGMA synchronous=OFF; " + table + "\nchanges settings: {synchronous: normal}\nphases: [" + insert + "]", "",
-			"synchronous: wanted normal, as the workload declares, got off, on the connection, after the schema of changing: correct PRAGMA synchronous there, or declare what it makes of it, changes settings: {synchronous: off}"},
+			"synchronous: wanted normal, as the workload declares, got off, on the connection, after the schema of changing: correct PRAGMA synchronous there, or declare the new value: changes settings: {synchronous: off}"},
 		{"declared for one connection of four",
 			head + "schema: " + table + "\nphases: [{name: fast, script: PRAGMA synchronous=0, changes settings: {synchronous: off}}]", "fast",
 			"synchronous: wanted off, as the workload declares, got full, on 3 connections of 4"},

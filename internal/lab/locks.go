@@ -327,12 +327,12 @@ func notTried(p *plan.Plan) (list []result.Warning) {
 		if r == nil {
 			continue
 		}
-		why := "pool_readers and write_mutex are not tried: each client of a replay keeps one connection, for what reads and what writes, and the recording does not say where the application would hold a mutex; describe it as a mix to try them"
+		why := "pool_readers and write_mutex are not tried: each client of a replay reads and writes on one connection, and the recording does not show where the application would hold a mutex; to try them, describe the work as a mix"
 		if !slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool { return s.Do == plan.ReplayBegin }) {
 			why += ". txlock is not tried: no transaction of the recording begins by a call of its library; to try it, replace BEGIN in the recording by BEGIN IMMEDIATE"
 		}
 		if r.Speed > 0 {
-			why += ". At a pace, how many operations there are per second is up to the recording: compare latencies, or leave speed out"
+			why += ". With speed set, the recording determines the number of operations per second: compare latencies, or leave speed out"
 		}
 		list = append(list, result.Warning{Code: result.WarningIdle, Phase: p.Phases[i].Name, Message: why})
 	}

@@ -210,7 +210,7 @@ func (p *Profiler) partly(cases []*Case) (list []result.Warning) {
 			continue
 		}
 		list = append(list, result.Warning{Code: result.WarningPart, Case: c.ID, Phase: p.Phase,
-			Message: fmt.Sprintf("%d processes share the mix, and the profile is of the first alone, with its share of the clients", n)})
+			Message: fmt.Sprintf("%d processes share the mix; only the first one, with its share of the clients, was profiled", n)})
 	}
 	return list
 }

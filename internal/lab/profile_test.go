@@ -139,7 +139,7 @@ func TestProfilerPartly(t *testing.T) {
 			got = append(got, w)
 		}
 	}
-	want := []result.Warning{{Code: result.WarningPart, Case: 1, Phase: "mix", Message: "3 processes share the mix, and the profile is of the first alone, with its share of the clients"}}
+	want := []result.Warning{{Code: result.WarningPart, Case: 1, Phase: "mix", Message: "3 processes share the mix; only the first one, with its share of the clients, was profiled"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

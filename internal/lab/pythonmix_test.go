@@ -105,8 +105,8 @@ phases:
     count: 10
 `
 	for _, c := range []struct{ how, code, want string }{
-		{"OR ABORT", "SQLITE_CONSTRAINT_CHECK", "(an operation that may end so declares it: results: [SQLITE_CONSTRAINT_UNIQUE])"},
-		{"OR ROLLBACK", "SQLITE_CONSTRAINT_UNIQUE", "a statement has rolled back more than itself, as OR ROLLBACK and RAISE(ROLLBACK) do: write OR ABORT or RAISE(ABORT)"},
+		{"OR ABORT", "SQLITE_CONSTRAINT_CHECK", "(if this error is expected, declare it in the operation: results: [SQLITE_CONSTRAINT_UNIQUE])"},
+		{"OR ROLLBACK", "SQLITE_CONSTRAINT_UNIQUE", "a statement rolled back the whole transaction, as OR ROLLBACK and RAISE(ROLLBACK) do: write OR ABORT or RAISE(ABORT)"},
 	} {
 		w := parse(t, strings.NewReplacer("HOW", c.how, "CODE", c.code).Replace(text))
 		python := casesOf(t, pythonWorker(t), 1, nil, nil, w)[0]

@@ -194,7 +194,7 @@ func toReplay(r *plan.Replay) string {
 	case made:
 		return "the recording has no values of parameters: record with Values to find the rows"
 	case r.AtOnce() > 1:
-		return "clients meet in another order than then, or the database is not that of then"
+		return "the clients ran in another order than in the recording, or the database differs from the recorded one"
 	}
 	return "begin with the database as it was when the recording began"
 }

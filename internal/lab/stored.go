@@ -154,7 +154,7 @@ func (r *readable) doubts(resolved *plan.Plan) []result.Warning {
 			}
 			why := r.doubted[p.Name+"\n"+table]
 			if why == "" {
-				why = "needs what the lab's own SQLite does not have, or may not do"
+				why = "needs a feature that sqlite3perf's own SQLite lacks, or must not use"
 			}
 			words = append(words, fmt.Sprintf("into %s, which %s", table, why))
 		}

@@ -174,12 +174,12 @@ func driverTables(m *LockedMix) (d document.Document) {
 
 // lockLegend explains the columns of the tables.
 var lockLegend = document.Glossary{
-	{Column: "ok/s", Text: "operations per second that did not fail, the median of the rounds; its interval is too narrow if the machine drifts during the run. What fails at once leaves its time to the rest, so a row with errors is not compared with one without."},
+	{Column: "ok/s", Text: "operations per second that did not fail, the median of the rounds; its interval is too narrow if the machine drifts during the run. Operations that fail at once leave more time to others, so rows with errors are not compared with rows without."},
 	{Column: "connections", Text: "as now: the workload's own settings."},
 	{Column: "p99.9", Text: "latency of all operations, however they ended."},
 	{Column: "longest", Text: "the longest latency."},
 	{Column: "queued", Text: "time of clients that waited for a connection of the pool, for the mutex or before another attempt, as a share of all their time. " +
-		"What SQLite waits for within a call, such as another connection's lock, no library tells: it is only in the latencies."},
+		"Waits inside SQLite's calls, such as for another connection's lock, are not included, because no library reports them. The latencies include them."},
 	{Column: "in vain", Text: "time of clients in operations that failed."},
 	{Column: "fair", Text: "Jain's index of what each client did, 1 if all did the same."},
 	{Column: "WAL", Text: "its greatest size."},

@@ -42,7 +42,7 @@ func LocksAnswer(l *Locks) string {
 		}
 	}
 	if words == nil {
-		return "Neither a mix nor a replay was measured, so locks are not known."
+		return "Neither a mix nor a replay was measured, so nothing is known about lock errors."
 	}
 	return strings.Join(words, " ")
 }
@@ -63,7 +63,7 @@ func mixAnswer(m *LockedMix) string {
 	cases := document.Counted(int64(measured), "case")
 	switch {
 	case measured == 0:
-		return "no way of locking has a figure."
+		return "no combination of settings has a result."
 	case failing+endless == 0:
 		return fmt.Sprintf("no operation failed because of a lock, in %s.", cases) + unlocked(m)
 	case endless == 0:

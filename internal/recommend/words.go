@@ -180,7 +180,7 @@ func (a *Advice) open(f *Facts) string {
 	case a.Hidden == 0 && !a.Untold:
 		return fmt.Sprintf("they are equally fast (within %s), and each is better in something", document.Share(Matters))
 	case f.TooShort:
-		return "no phase with figures of all of them is long enough to judge by"
+		return "no phase in which all of them have figures is long enough to compare them"
 	case f.Open(a.Among) != nil:
 		return "which of them fails more often is not known yet" + would
 	case a.Untold && a.Further == 0:

@@ -76,8 +76,8 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	if faster == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s: faster than %s (SQLite %s). The floor is one for its own SQLite only, its version and its compile options: "+
-		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), conditions.Label(floor.Case), conditions.SQLiteBuild(floor.Outcome))
+	return fmt.Sprintf("%s: faster than %s (SQLite %s). Plain C is a lower bound only for drivers with the same version and compile options of SQLite: "+
+		"another SQLite may choose another plan, or do the same work faster", strings.Join(faster, ", "), conditions.Label(floor.Case), conditions.SQLiteBuild(floor.Outcome))
 }
 
 // header says when and how a run was measured. The items of the parameter "first" come before the
@@ -124,10 +124,10 @@ func verdicts(a *stats.Analysis, h document.Hints) (l document.List) {
 	}
 	comparison := cmp.Or(h.Compare, "a comparison of its sides")
 	if !judgedEarly(a.Run) {
-		return document.List{{Label: "verdicts", Text: comparison + " has that of each cell, with its interval"}}
+		return document.List{{Label: "verdicts", Text: comparison + " shows the verdict on each cell, with its interval"}}
 	}
 	return document.List{{Label: "verdicts", Text: "this run " + answered(a) + ", so the p-values below are too small and the intervals too narrow for verdicts: " +
-		comparison + " has those that are corrected for it", Alarm: true}}
+		comparison + " shows corrected ones", Alarm: true}}
 }
 
 func answered(a *stats.Analysis) string {
@@ -274,7 +274,7 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h document.Hints) docume
 		below = append(below, conditions.UnsetItem([]string{measured[0].Case.Workload}, it.Label, it.Text))
 	}
 	if perSecond := ceiling(measured); perSecond > 0 {
-		below = append(below, document.Item{Label: "ceiling", Text: fmt.Sprintf("%s req/s is what the load generator reaches here, in closed loop with %s, of a server that does nothing",
+		below = append(below, document.Item{Label: "ceiling", Text: fmt.Sprintf("%s req/s is the most that the load generator reaches here, in closed loop with %s and a server that does nothing",
 			document.Human(perSecond), document.Counted(int64(measured[0].Samples[0].Load.Clients), "connection"))})
 	}
 	for _, c := range measured {
@@ -284,7 +284,7 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h document.Hints) docume
 	}
 	for _, w := range unverifiedIn(measured, t.Phase) {
 		if len(measured) > 1 {
-			w += ": these figures are compared on the drivers' word"
+			w += ": these figures are compared although the rows could not be verified"
 		}
 		warn(result.WarningUnverified, w)
 	}

@@ -167,7 +167,7 @@ func TestLookedAt(t *testing.T) {
 		{true, result.StoppedTime, "this run was judged again and again until its time was over, so the p-values below are too small"},
 		{true, result.StoppedInterrupted, "this run was judged again and again until it was interrupted, so"},
 		{true, "", "this run was to end when its question was answered, so"},
-		{false, result.StoppedRounds, "compare 12 has that of each cell, with its interval\n"},
+		{false, result.StoppedRounds, "compare 12 shows the verdict on each cell, with its interval\n"},
 	} {
 		run := comparedRun()
 		run.Compares.Looks, run.Stopped = tc.looks, tc.stopped

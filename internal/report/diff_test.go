@@ -156,7 +156,7 @@ func TestDiffNoName(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(buf.String()), " ")
-	if want := "COLUMN NAME: a column has a different name: 1 statement Likely: b itself: where several columns have the same name, only the last of them gets it, and the others get no name. SQLite gives each its name."; !strings.Contains(got, want) {
+	if want := "COLUMN NAME: a column has a different name: 1 statement Likely: b itself: if several columns have the same name, only the last one keeps it, although SQLite names them all."; !strings.Contains(got, want) {
 		t.Errorf("%s\nwant %s", buf.String(), want)
 	}
 }

@@ -21,7 +21,7 @@ func ExampleWrite() {
 		fmt.Println(err)
 	}
 	// Output:
-	// # sqlite3perf v1, run 1, seed 42, 1 complete, as many as were asked for
+	// # sqlite3perf v1, run 1, seed 42, 1 complete, as requested
 	// # modernc: kind= interface=
 	// Unit ns/op better=lower
 	// Unit rows/s better=higher

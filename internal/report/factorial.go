@@ -66,7 +66,7 @@ func effects(f *stats.Factorial, t *stats.Table) document.Document {
 	for _, x := range f.Factors {
 		for _, v := range x.Values[1:] {
 			if !x.Follows && !slices.ContainsFunc(f.Effects, func(e *stats.Effect) bool { return e.Phase == phase && e.To == v && e.From == x.Values[0] }) {
-				left = append(left, document.Item{Label: "effect", Text: fmt.Sprintf("%s instead of %s: not told: %s", v, value(x.Values[0]), whyUntold(t))})
+				left = append(left, document.Item{Label: "effect", Text: fmt.Sprintf("%s instead of %s: effect not known: %s", v, value(x.Values[0]), whyUntold(t))})
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func whyUntold(t *stats.Table) string {
 	case most < stats.MinSamples:
 		return fmt.Sprintf("the rows have %s, and %d are needed", document.Counted(int64(most), "round"), stats.MinSamples)
 	}
-	return fmt.Sprintf("no two rows that differ only in that have figures of %d rounds or more, with the same share of operations that succeeded", stats.MinSamples)
+	return fmt.Sprintf("no two rows that differ only in this have at least %d rounds and the same share of successful operations", stats.MinSamples)
 }
 
 func value(v stats.Variation) string {

@@ -25,7 +25,7 @@ func legend(a *stats.Analysis) document.Document {
 		marks = " " + HarmMeans
 	}
 	return document.Document{document.Paragraph{Text: fmt.Sprintf("A cell is a phase of a workload with its settings and parameters. Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
-		"confidence interval%s. Where that is more than %s, both ends are shown, as (-30%% to +80%%). That of a median is too narrow if the machine drifts during the run; that of a ratio is not. Ratios are formed within rounds: the column × has their middle "+
+		"confidence interval%s. Where that is more than %s, both ends are shown, as (-30%% to +80%%). If the machine drifts during the run, intervals of medians are too narrow; intervals of ratios are not. Ratios are formed within rounds: the column × has their middle "+
 		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where %s "+
 		"(p of %g or more, corrected for all comparisons of the table and the run); the column p has "+
 		"only the comparisons with the base of the ratios.%s The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
@@ -75,7 +75,7 @@ func reliability(a *stats.Analysis) string {
 		document.Counted(int64(r.Comparisons), "comparison"), document.Counted(int64(r.Tables), "table"), summary, 100*stats.Alpha)
 	for _, t := range a.Tables() {
 		if someFailed(t.Measured()) {
-			s += " By the operations that failed it is as much again."
+			s += " For comparisons of failed operations, it is again at most this."
 			break
 		}
 	}

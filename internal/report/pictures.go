@@ -259,9 +259,9 @@ func (s scope) HeatMap() (p document.PictureBlock, ok bool) {
 		base = s.a.Floor
 	}
 	h.Below, h.Above = "faster than "+base, "slower than "+base
-	note := "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on."
+	note := "A ratio is the median of the rounds' ratios. Hatched cells have no reliable figure."
 	if more > 0 {
-		note += fmt.Sprintf(" %s more are below only.", document.Counted(int64(more), "cell"))
+		note += fmt.Sprintf(" %s more are only in the table below.", document.Counted(int64(more), "cell"))
 	}
 	ratios := document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base, Note: note, Plot: h}
 	return document.PictureBlock{Picture: harm.explain(ratios)}, true
@@ -317,7 +317,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell) (list []d
 			title += " of " + op
 		}
 		list = append(list, document.PictureBlock{Picture: harm.explain(document.Picture{Name: document.Slug(n.String() + " latency " + op), Title: title, Kind: document.KindLatency, Of: n,
-			Note: "Percentiles are medians over the trials; at the right end is the greatest of all trials. A latency is of " + latencyFrom(cells) + ".",
+			Note: "Each percentile is the median over the trials; the right end is the maximum of all trials. A latency is of " + latencyFrom(cells) + ".",
 			Plot: &chart.Percentiles{Axis: axis, Series: series}})})
 	}
 	return list

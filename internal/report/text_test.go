@@ -48,7 +48,7 @@ func TestFewRoundsTell(t *testing.T) {
 	run := settingsAre(driver.Settings{"synchronous": "normal"}, driver.Settings{"synchronous": "full"})
 	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Round > 2 })
 	out := write(t, "table", run, "", document.Options{})
-	if want := "effect        synchronous=full instead of normal: not told: the rows have 2 rounds, and 6 are needed"; !strings.Contains(out, want) {
+	if want := "effect        synchronous=full instead of normal: effect not known: the rows have 2 rounds, and 6 are needed"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
 	if !strings.Contains(out, "1.00x") || strings.Contains(out, "2.00x") {

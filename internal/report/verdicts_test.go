@@ -97,7 +97,7 @@ func TestUnverifiedIsSaid(t *testing.T) {
 	}
 	got := write(t, "table", run, "native", document.Options{Width: 300})
 	for _, want := range []string{
-		"\nunverified    nobody can check the rows inserted into texts, which is a virtual table: these figures are compared on the drivers' word\n",
+		"\nunverified    nobody can check the rows inserted into texts, which is a virtual table: these figures are compared although the rows could not be verified\n",
 		"\nunverified    load: nobody can check the rows inserted into texts, which is a virtual table\n",
 	} {
 		if !strings.Contains(got, want) {

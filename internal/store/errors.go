@@ -72,11 +72,11 @@ func (s *Store) broken(err error) error {
 func meaning(code int) string {
 	switch code {
 	case sqlite3.SQLITE_READONLY_DBMOVED:
-		return "was deleted, moved or replaced while in use: start again, and let nothing tidy that directory meanwhile"
+		return "was deleted, moved or replaced while in use: start again, and make sure that no other program cleans up that directory"
 	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
-		return "has that already: somebody has overwritten the file, or measures the same run"
+		return "already contains this: another process has overwritten the file, or is measuring the same run"
 	case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
-		return "has no such run, or the run no such case: somebody may have overwritten the file"
+		return "has no such run, or the run no such case: another process may have overwritten the file"
 	}
 	switch code & 0xff {
 	case sqlite3.SQLITE_FULL:

@@ -403,7 +403,7 @@ func (s *Store) Resolve(ctx context.Context, ref string) (id int64, err error) {
 			err := c.QueryRowContext(ctx, `SELECT run_id FROM runs
 				WHERE CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL`+newestFirst).Scan(&id)
 			if errors.Is(err, sql.ErrNoRows) {
-				return fmt.Errorf("%w as last in store %s: none has ended: give the number %d of the newest, which was killed or is being measured: it has %s", ErrNoRun, s.path, ids[len(ids)-1], ranges(ids))
+				return fmt.Errorf("%w as last in store %s: no run has ended. The newest, %d, was killed or is being measured: give its number to show it. The store has %s", ErrNoRun, s.path, ids[len(ids)-1], ranges(ids))
 			}
 			return err
 		case !slices.Contains(ids, id):

@@ -88,7 +88,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	_, err = s.Resolve(ctx, "last")
-	wantError(t, err, path, "none has ended: give the number 3 of the newest", "it has 1 to 3")
+	wantError(t, err, path, "no run has ended. The newest, 3, was killed or is being measured", "has 1 to 3")
 	for id := range int64(2) { // the third run is still being measured
 		if err := s.Finish(ctx, &result.Run{ID: id + 1, Ended: time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC), Rounds: 6, Stopped: result.StoppedRounds}); err != nil {
 			t.Fatal(err)

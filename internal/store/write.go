@@ -191,7 +191,7 @@ func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	case ctx.Err() != nil:
 		return nil
 	case err != nil || trials < len(run.Trials) || ended.String != run.Ended.Format(time.RFC3339Nano):
-		return fmt.Errorf("store %s: somebody has replaced or overwritten the file while run %d was measured, and the run is not in it as it was measured: what is printed is all that is left of it", s.path, run.ID)
+		return fmt.Errorf("store %s: the file was replaced or overwritten while run %d was measured, so it does not contain the complete run: only the printed results are left", s.path, run.ID)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestMisuse(t *testing.T) {
 	if err := s.AddTrial(ctx, r.ID, trial(1)); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, s.AddTrial(ctx, r.ID, trial(1)), path, "has that already", "trial 1 of run 1")
+	wantError(t, s.AddTrial(ctx, r.ID, trial(1)), path, "already contains this", "trial 1 of run 1")
 	stray := trial(2)
 	stray.Case = 5
 	wantError(t, s.AddTrial(ctx, r.ID, stray), path, "no such case", "trial 2 of run 1")

@@ -195,7 +195,7 @@ func (c *cells) tooShort(k key) string {
 	}
 	ms, err := strconv.ParseInt(x.Case.Settings["busy_timeout"], 10, 64)
 	if lasted := x.Case.Parameters[duration]; err == nil && lasted <= ms {
-		return fmt.Sprintf("no error, but the phase lasts %d ms, and a lock is waited for %d ms before it is one", lasted, ms)
+		return fmt.Sprintf("no error, but the phase lasts only %d ms, and SQLite waits %d ms for a lock before it reports an error", lasted, ms)
 	}
 	return ""
 }

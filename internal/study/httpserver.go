@@ -41,7 +41,7 @@ var httpServer = &Study{
 	had:       httpDrivers,
 	trial:     500 * time.Millisecond,
 	quick: func(c *cells) string {
-		return fmt.Sprintf("%s requests instead of 100,000, to a table of %s rows instead of 100,000; where the time would not do for all drivers, those that the study had not have pools of 4 and 50 only, and no fixed rate", document.Thousands(c.one("http-server", "requests")), document.Thousands(c.one("http-server", "rows")))
+		return fmt.Sprintf("%s requests instead of 100,000, to a table of %s rows instead of 100,000; if there is too little time for all drivers, those that are not in the study have only pools of 4 and 50, and no fixed rate", document.Thousands(c.one("http-server", "requests")), document.Thousands(c.one("http-server", "rows")))
 	},
 	legs: []leg{
 		{workload: "http-server", form: correctedOnly, quick: httpQuick, fewer: httpFewer, on: serves},

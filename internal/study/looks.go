@@ -174,6 +174,6 @@ func looked(run *result.Run) []string {
 		return []string{fmt.Sprintf("the run ended after %d rounds, before the claims are looked at after %d; they are judged by intervals of %s",
 			run.Rounds, Look, percent(endShare))}
 	}
-	return []string{fmt.Sprintf("every case had %d rounds, and those on which claims rest %d; the rest of the time went to open claims that it was likely to be enough for; comparisons that were clear after %d or %d rounds, by an interval of %s, were decided there, the others at the end, by one of %s",
+	return []string{fmt.Sprintf("every case had %d rounds, and cases that claims depend on had %d; the remaining time was spent on open claims that could probably be decided; comparisons that were clear after %d or %d rounds, by an interval of %s, were decided then; the other comparisons were decided at the end, by an interval of %s",
 		lab.MinRounds, Look, Look, secondLook, percent(lookShare), percent(endShare))}
 }

@@ -24,7 +24,7 @@ var inserts = &Study{
 	trial:     130 * time.Millisecond,
 	legs:      insertLegs(),
 	quick: func(*cells) string {
-		return "fewer rows, as each table says, and readers beside writers for 0.15 s instead of 60 s, except that lock errors in WAL are counted in one trial of 12 s; where the time would not do for all drivers, options without prepared statements, and readers beside writers without WAL, are left out for those that the study had not"
+		return "fewer rows, as each table says, and readers beside writers for 0.15 s instead of 60 s, except that lock errors in WAL are counted in one trial of 12 s; if there is too little time for all drivers, options without prepared statements, and readers beside writers without WAL, are left out for drivers that are not in the study"
 	},
 	tables: insertTables,
 	claims: []claim{

@@ -297,7 +297,7 @@ func verdictOf(s *Step) string {
 
 // Words says how long the search takes.
 func (n Need) Words() string {
-	return fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
+	return fmt.Sprintf("a trial takes about %s; trying %s, combining the faster ones and confirming the result takes at least %s",
 		document.Roughly(n.Trial), document.Counted(n.Values, "value"), document.Roughly(n.Time))
 }
 

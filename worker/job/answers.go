@@ -36,7 +36,7 @@ func (a answers) run(ctx context.Context, d *Database, tell func(protocol.Progre
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	asker, ok := conn.(driver.Asker)
 	if !ok {
-		return errorf(protocol.CodeUnsupported, "its adapter does not tell what the library returns, only what it measures")
+		return errorf(protocol.CodeUnsupported, "its adapter cannot report the values that the library returns")
 	}
 	p := &asking{answers: a, conn: conn, asker: asker, tell: tell, out: &protocol.Answered{}}
 	r.Answers = p.out

@@ -43,7 +43,7 @@ func (c cluster) run(ctx context.Context, d *Database, tell func(protocol.Progre
 		w.members = nodes.Members()
 	}
 	if c.Harm != nil && !several {
-		return errorf(protocol.CodeUsage, "its database is no cluster, of which a member could be harmed")
+		return errorf(protocol.CodeUsage, "its database is not a cluster, so there is no member to kill or cut off")
 	}
 	if err := d.DB.Script(ctx, "CREATE TABLE "+clusterTable+"(id INTEGER PRIMARY KEY, body TEXT NOT NULL)"); err != nil {
 		return err

@@ -250,7 +250,7 @@ func (c concurrent) mayUse(ctx context.Context, r driver.Runner) error {
 	}
 	id, err := driver.Number(ctx, r, "PRAGMA application_id")
 	if err == nil && id != ApplicationID {
-		err = refuse(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, have no writers, or have rows written to its table "+c.Table+" by force", "writers", "force")
+		err = refuse(protocol.CodeForeign, "sqlite3perf did not create this database: use another file or no writers, or write rows to its table "+c.Table+" by force", "writers", "force")
 	}
 	return err
 }

@@ -143,11 +143,11 @@ func (g generate) mayWrite(ctx context.Context, r driver.Runner) error {
 		return refuse(protocol.CodeForeign, g.Table+" is a view, which generate does not replace: name a table", "table")
 	case g.Force || objects == 0 && id == 0 && version == 0:
 	case id != ApplicationID && old.kind == "":
-		return refuse(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, or have a table "+g.Table+" made in it by force", "force")
+		return refuse(protocol.CodeForeign, "sqlite3perf did not create this database: use another file, or create a table "+g.Table+" in it by force", "force")
 	case id != ApplicationID:
-		return refuse(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, or have its table "+g.Table+" dropped and created again by force", "force")
+		return refuse(protocol.CodeForeign, "sqlite3perf did not create this database: use another file, or replace its table "+g.Table+" by force", "force")
 	case old.kind != "" && (len(old.columns) != len(columnNames) || old.lacking() != ""):
-		return refuse(protocol.CodeForeign, fmt.Sprintf("table %s is not one that sqlite3perf made (it has %s): name another, or have it dropped by force",
+		return refuse(protocol.CodeForeign, fmt.Sprintf("sqlite3perf did not create table %s (its columns: %s): use another table, or replace it by force",
 			g.Table, strings.Join(old.columns, ", ")), "table", "force")
 	}
 	return nil

@@ -43,7 +43,7 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 	if odd, err := driver.Number(ctx, conn, "SELECT count(*) FROM (SELECT 1 FROM "+driver.Quote(p.Table)+" WHERE ID IS NULL OR ID >= '' LIMIT 1)"); err != nil {
 		return err
 	} else if odd > 0 {
-		return errorf(protocol.CodeDatabase, "table %s has a row whose ID is NULL or a text, which no keyset comes past: delete such rows", p.Table)
+		return errorf(protocol.CodeDatabase, "table %s has a row whose ID is NULL or a text, which a query by keyset cannot get past: delete such rows", p.Table)
 	}
 	if out.Rows <= int64(p.Limit) {
 		return errorf(protocol.CodeDatabase, "table %s has %d rows, too few for a page of %d after another row: sqlite3perf generate makes more", p.Table, out.Rows, p.Limit)

@@ -90,7 +90,7 @@ func Decode(encoded string) (*Histogram, error) {
 		return nil, err
 	}
 	if h.LowestTrackableValue() != 1 || h.HighestTrackableValue() != longest || h.SignificantFigures() != 3 {
-		return nil, fmt.Errorf("it is of values from %d to %d to %d digits: want 1 to %d to 3 digits",
+		return nil, fmt.Errorf("it has values from %d to %d with %d digits: want values from 1 to %d with 3 digits",
 			h.LowestTrackableValue(), h.HighestTrackableValue(), h.SignificantFigures(), longest)
 	}
 	return &Histogram{h}, nil

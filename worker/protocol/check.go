@@ -178,7 +178,7 @@ func (c *checker) loading(field string, n int, phases []plan.Phase) {
 func (c *checker) set(field, name string) *plan.DataSet {
 	d := c.sets[name]
 	if d == nil {
-		c.bad(field, "names what is not there: no data set %q", name)
+		c.bad(field, "names an unknown data set %q", name)
 	}
 	return d
 }
@@ -305,7 +305,7 @@ func (c *checker) call(at string, call *plan.Call, forEach string) {
 		case (p.Column == "") == (p.Generator == nil):
 			c.bad(at, "has both or none of column and generator: want exactly one")
 		case p.Column != "" && forEach == "":
-			c.bad(at+".column", "is %q, but there is no row that it could be of: want a generator, or for_each", p.Column)
+			c.bad(at+".column", "is %q, but the query has no for_each: add for_each, or use a generator", p.Column)
 		case p.Generator != nil:
 			c.generator(at+".generator", p.Generator)
 		}

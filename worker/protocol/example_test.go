@@ -22,7 +22,7 @@ func ExampleRequest() {
 func ExampleRequest_Check() {
 	r := protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Plan: &plan.Plan{Phases: []plan.Phase{{Name: "insert", Insert: &plan.Insert{Sets: []string{"users"}}}}}}
 	fmt.Println(r.Check())
-	// Output: plan.phases[0].insert.sets[0] names what is not there: no data set "users"
+	// Output: plan.phases[0].insert.sets[0] names an unknown data set "users"
 }
 
 func ExampleParsePragma() {

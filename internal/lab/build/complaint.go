@@ -32,7 +32,7 @@ var (
 // outside explains a failure whose cause is neither the library nor this program, and says what to do. It returns
 // "" if it finds no such cause in the go command's output.
 func (b *Builder) outside(said string, err error) string {
-	const again = "run the same again when the network and the module proxy (GOPROXY) work, it goes on where it has ended"
+	const again = "run the same command again when the network and the module proxy (GOPROXY) work; it continues where it stopped"
 	if strings.Contains(said, syscall.ENOSPC.Error()) {
 		return fmt.Sprintf("the disk of %s, of %s or of %s is full: make room there, then run the same again", b.Cache, b.caches.GOCACHE, b.caches.GOMODCACHE)
 	}

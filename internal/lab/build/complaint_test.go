@@ -96,7 +96,7 @@ func TestUndelivered(t *testing.T) {
 	for fault, want := range map[string]string{
 		"lacks":   "the module proxy doesn't deliver example.com/dep@v1.0.0 (" + p.URL + "/example.com/dep/@v/v1.0.0.zip: 404 Not Found): name one that does with GOPROXY, or unset GOPROXY",
 		"refuses": "/v1.0.0.zip: 403 Forbidden): name one that does with GOPROXY, or unset GOPROXY",
-		"cuts":    "downloading example.com/dep@v1.0.0 failed (unexpected EOF): run the same again when the network and the module proxy (GOPROXY) work, it goes on where it has ended",
+		"cuts":    "downloading example.com/dep@v1.0.0 failed (unexpected EOF): run the same command again when the network and the module proxy (GOPROXY) work; it continues where it stopped",
 		"gone":    "connection refused): run the same again",
 		"off":     "not everything is downloaded yet, and GOPROXY=off forbids it (",
 	} {

@@ -153,7 +153,7 @@ func (n *Need) addresses() (list []*url.URL, bad string) {
 		u, err := url.Parse(address)
 		// A typo such as http//user@host would otherwise be parsed as a host named http.
 		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Sprintf("%s has what is no address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", n.Unless)
+			return nil, fmt.Sprintf("%s has an invalid address: want addresses such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", n.Unless)
 		}
 		list = append(list, u)
 	}
@@ -237,7 +237,7 @@ func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bo
 	case status >= http.StatusInternalServerError:
 		return "", false
 	case status != http.StatusOK || !n.hasKey(body):
-		return fmt.Sprintf("at %s another program answers than %s: correct %s", u.Host, n.Executable, n.Unless), false
+		return fmt.Sprintf("the program that answers at %s is not %s: correct %s", u.Host, n.Executable, n.Unless), false
 	case n.Ready != "":
 		if status, _, err := ask(n.Ready); err == nil && status == http.StatusServiceUnavailable { // other statuses are ignored, because the user may lack permission for that page
 			return fmt.Sprintf("%s is not ready, as without a leader: more than half of the nodes must run: start the others", u.Host), false

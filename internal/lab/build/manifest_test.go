@@ -179,12 +179,12 @@ func TestServerUnreached(t *testing.T) {
 		"bob:secret2@" + host:             host + " refuses the user and the password (401): correct them in TOY_SERVERS",
 		"alone:secret@" + host:            host + " is not ready, as without a leader: more than half of the nodes must run: start the others",
 		"127.0.0.1:1,":                    "nothing listens at 127.0.0.1:1: start tool there, or correct TOY_SERVERS",
-		other:                             "at " + other + " another program answers than tool: correct TOY_SERVERS",
-		"http://" + other + "/json/":      "at " + other + " another program answers than tool: correct TOY_SERVERS",
+		other:                             "the program that answers at " + other + " is not tool: correct TOY_SERVERS",
+		"http://" + other + "/json/":      "the program that answers at " + other + " is not tool: correct TOY_SERVERS",
 		"http://" + other + "/ill":        "", // no message, because an internal error may be temporary
 		greets:                            greets + " cannot be asked (",
 		" , ":                             "TOY_SERVERS has no address: want such as",
-		"ftp://secret2@x":                 "TOY_SERVERS has what is no address: want such as",
+		"ftp://secret2@x":                 "TOY_SERVERS has an invalid address: want addresses such as",
 		"127.0.0.1:1, bob:secret@" + host: "",
 		"127.0.0.1:1, bob:secret@" + host + ", http://bob:secret2@" + host + "/": host + " refuses the user and the password (401): correct them in TOY_SERVERS",
 	} {
@@ -253,11 +253,11 @@ func TestCheckServers(t *testing.T) {
 	for addresses, want := range map[string]string{
 		"":                   "",
 		"127.0.0.1:1,[::1]":  "",
-		"ftp://secret@x":     "driver toy: TOY_SERVERS has what is no address: want such as",
-		"http://:4001":       "driver toy: TOY_SERVERS has what is no address: want such as",
-		"http//u:secret@x:1": "driver toy: TOY_SERVERS has what is no address: want such as",
-		"http:/u:secret@x:1": "driver toy: TOY_SERVERS has what is no address: want such as",
-		"http://x:port":      "driver toy: TOY_SERVERS has what is no address: want such as",
+		"ftp://secret@x":     "driver toy: TOY_SERVERS has an invalid address: want addresses such as",
+		"http://:4001":       "driver toy: TOY_SERVERS has an invalid address: want addresses such as",
+		"http//u:secret@x:1": "driver toy: TOY_SERVERS has an invalid address: want addresses such as",
+		"http:/u:secret@x:1": "driver toy: TOY_SERVERS has an invalid address: want addresses such as",
+		"http://x:port":      "driver toy: TOY_SERVERS has an invalid address: want addresses such as",
 		",":                  "driver toy: TOY_SERVERS has no address: want such as",
 	} {
 		t.Setenv("TOY_SERVERS", addresses)

@@ -224,7 +224,7 @@ func generate(t *testing.T, b *base) {
 
 func refuses(t *testing.T, b *base) {
 	b.script("CREATE TABLE bench(precious); INSERT INTO bench VALUES (1)")
-	b.fails(rows(10, 1), protocol.CodeForeign, "did not make this database", "by force")
+	b.fails(rows(10, 1), protocol.CodeForeign, "did not create this database", "by force")
 	b.want("SELECT CAST(precious AS TEXT) FROM bench", "1")
 	force := rows(10, 1)
 	force.Generate.Force = true

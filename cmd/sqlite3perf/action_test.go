@@ -49,7 +49,7 @@ func TestAction(t *testing.T) {
 		reads[name] = true
 	}
 	if d := cmp.Diff(slices.Sorted(maps.Keys(reads)), slices.Sorted(maps.Keys(handed))); d != "" {
-		t.Errorf("what the script reads and what it is given: %s", d)
+		t.Errorf("the script reads other variables than the action sets (-read +set):\n%s", d)
 	}
 	for input := range action.Inputs {
 		if !strings.Contains(text, "${{ inputs."+input+" }}") {

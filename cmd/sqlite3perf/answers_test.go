@@ -79,8 +79,8 @@ func someLooked() advise.Looked {
 		"mattn": {SizeBytes: 1, WarmNS: 1, ColdNS: 1, Module: "m", Version: "v1", License: "MIT", Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "no"}}}}}
 }
 
-// TestClustersShown checks that show prints the answer of the command cluster exactly as that command
-// did.
+// TestClustersShown checks that the command "show" prints a stored answer of the command "cluster"
+// exactly as "cluster" printed it.
 func TestClustersShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	for _, format := range cluster.Formats.Names() {
@@ -195,8 +195,8 @@ func TestAnswersInSite(t *testing.T) {
 	}
 }
 
-// TestBadAnswer checks that show fails for a run with an invalid answer, says what is wrong with
-// the answer, and, if the run has samples, recommends the flag --figures, which prints them.
+// TestBadAnswer checks that the command "show" fails for a run with an invalid answer, and says what is
+// wrong with the answer. If the run has samples, "show" must also recommend --figures, which prints them.
 func TestBadAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)
@@ -411,6 +411,6 @@ func TestAnswersAreStored(t *testing.T) {
 		}
 	}
 	if reflect.ValueOf(stored).Len() != 7 {
-		t.Error("a question is not among those that are tested")
+		t.Error(`the variable "stored" has a question that this test doesn't check`)
 	}
 }

@@ -96,7 +96,7 @@ func TestSoakTrendsPage(t *testing.T) {
 	// them.
 	const figures = `document.querySelector("section details").textContent`
 	if text := browsertest.Eval[string](p, figures); strings.Contains(text, "1.00 ms") {
-		t.Errorf("not opened yet, it says %s", text)
+		t.Errorf("the page shows figures before they are opened: %s", text)
 	}
 	p.Until(p.Click("section details summary"), figures+`.includes("1.00 ms")`)
 	p.Want(figures, "time of modernc", "v1.1.0, before v1.0.0", "a new level begins")

@@ -116,7 +116,7 @@ func TestFirstAnswer(t *testing.T) {
 		}
 	}
 	if names := workersIn(t, filepath.Join(here, "workers")); !slices.Contains(names, "modernc") || !slices.Contains(names, "ncruces") {
-		t.Errorf("built are %q", names)
+		t.Errorf("the cache has the workers %q", names)
 	}
 }
 

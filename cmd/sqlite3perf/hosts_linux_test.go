@@ -145,7 +145,7 @@ func TestSoakHostMistakes(t *testing.T) {
 func TestSoakHostDiskFull(t *testing.T) {
 	namespace := mountNamespace()
 	if namespace == nil {
-		t.Skip("this system lets nobody mount a file system, not even in a namespace of its own")
+		t.Skip("this system doesn't let the test mount a file system, even in a new namespace")
 	}
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi")

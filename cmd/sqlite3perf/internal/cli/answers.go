@@ -57,8 +57,8 @@ func (o *OutputOptions) PrintStored(env *Environment, run *result.Run, write Ans
 }
 
 // Keep stores an answer with the run that it is about. If run.ID is 0, the run has an answer instead of
-// samples and is not stored yet, so Keep stores it too, and sets its ID. If that fails, Keep prints the reason
-// and returns no error, so that the caller still prints the answer. The ID of a run that is not stored is 0.
+// samples and is not stored yet, so Keep also stores the run and sets run.ID. If storing fails, Keep prints
+// the reason and returns no error, so that the caller still prints the answer. A new run's ID is then 0.
 func Keep(ctx context.Context, env *Environment, storeFile string, run *result.Run, answer keeper) {
 	begun := run.ID != 0
 	if !begun {

@@ -185,7 +185,7 @@ type request struct {
 	search    *result.Search
 	baseline  string               // name under which the run is stored as a baseline; "" if none
 	resumed   *result.Run          // the stored run to resume; nil if a new run is measured
-	retyped   map[string]build.Ref // drivers of the run to resume that the user had to type again, by name
+	retyped   map[string]build.Ref // those drivers of the resumed run that the user had to type again, by name
 	ahead     string               // message to print before the run begins; "" for none
 	least     time.Duration        // least time of the run, if known beforehand
 	dir       string
@@ -303,7 +303,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 			}
 		}
 	}
-	seen := map[string]string{} // by the name of a workload: the argument that named it
+	seen := map[string]string{} // maps the name of each workload to the argument that named the workload
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		w, err := loadWorkload(r.dir, name, o.allowFiles)

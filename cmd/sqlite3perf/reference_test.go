@@ -28,7 +28,7 @@ func TestReference(t *testing.T) {
 	for _, g := range root.Groups() {
 		for _, c := range commandsOf(root, g.ID) {
 			if documents[commandName(c)] == "" {
-				t.Errorf("documents lacks %s: add the document that explains it", commandName(c))
+				t.Errorf("the map documents lacks %s: add the document that explains the command", commandName(c))
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what the commands say: go test ./cmd/sqlite3perf -run TestReference -update writes it", referenceFile)
+		t.Errorf("%s is outdated: go test ./cmd/sqlite3perf -run TestReference -update writes it", referenceFile)
 	}
 }
 

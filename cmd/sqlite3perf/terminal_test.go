@@ -139,7 +139,7 @@ func TestTuneOnTerminal(t *testing.T) {
 		return strings.Count(text, "\n") <= 16 && strings.Contains(words, "not shown") && strings.Contains(words, " --full")
 	}
 	if !isShort(out.String()) {
-		t.Errorf("it is not short:\n%s", out.String())
+		t.Errorf("the output is too long for the terminal:\n%s", out.String())
 	}
 	again := terminal(t, "show", "last", "--full", "--store", filepath.Join(here, "results.db"))
 	if beginning := strings.Join(strings.Fields(out.String()), " ")[:20]; !strings.HasPrefix(strings.Join(strings.Fields(again), " "), beginning) || isShort(again) {

@@ -239,7 +239,7 @@ func TestMisuse(t *testing.T) {
 	err := prepare(t, c, driver.Statement{SQL: "SELECT NULL", Columns: []driver.ColumnType{{Type: driver.Int}}}).
 		Query(t.Context(), nil, 0, func(driver.Row) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "column 1 is declared int and holds NULL") {
-		t.Errorf("NULL in a column that is declared without: got error %v", err)
+		t.Errorf("NULL in a column that is declared without NULL: got error %v", err)
 	}
 }
 

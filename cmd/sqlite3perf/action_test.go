@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestAction checks that the GitHub action (action.yml) passes each of its inputs to its script, and that the
-// workflows in docs/ci.md and of this repository use only inputs that the action has.
+// TestAction checks that the GitHub action (action.yml) passes each of its inputs to its script. The
+// workflows in docs/ci.md and in this repository must use only inputs that the action has.
 func TestAction(t *testing.T) {
 	read := func(file string) string {
 		data, err := os.ReadFile("../../" + file)

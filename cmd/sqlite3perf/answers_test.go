@@ -236,7 +236,7 @@ func TestAnswerNotStored(t *testing.T) {
 	}
 }
 
-// answeredRuns returns, for each question that the store knows, a run with an answer to it.
+// answeredRuns returns a run with an answer for each question whose answers can be stored.
 func answeredRuns(t *testing.T) map[string]*result.Run {
 	t.Helper()
 	here := t.TempDir()
@@ -402,8 +402,8 @@ func hostileAnswers(t *testing.T, everywhere bool) {
 
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
-// TestAnswersAreStored checks that the variable "stored" has each question whose answers are stored, and that
-// show and report can print these answers as a table, as HTML and, except gates, as JSON.
+// TestAnswersAreStored checks that the variable "stored" has each question whose answers are stored. The
+// commands "show" and "report" must print these answers as a table, as HTML and, except gates, as JSON.
 func TestAnswersAreStored(t *testing.T) {
 	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionGate, result.QuestionLocks, result.QuestionTune} {
 		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || (q.check("json") == nil) == (question == result.QuestionGate) {

@@ -17,7 +17,7 @@ import (
 
 // TestDocumentedCommands runs every command that the README and docs/ show in a console block as "$
 // sqlite3perf …". The commands of a document run in the same directory, one after another, at a
-// small scale. If the document shows output, the stable parts of it are compared.
+// small scale. If the document shows output, the command must print the stable parts of it.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds all workers")

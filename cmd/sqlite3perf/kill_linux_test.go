@@ -244,8 +244,8 @@ func TestKillsWhileBuilding(t *testing.T) {
 	t.Logf("builds that left something for the next run: %d", left)
 }
 
-// TestWorkerThatLeavesAProcess checks that a process that a worker has started ends with
-// the trial, even if it has left the worker's process group.
+// TestWorkerThatLeavesAProcess runs a worker that starts a process in another process group. The
+// process must not outlive the trial.
 func TestWorkerThatLeavesAProcess(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

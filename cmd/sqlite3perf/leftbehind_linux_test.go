@@ -313,8 +313,8 @@ func everyCommand(measured []string) (commands, builds [][]string) {
 	return commands, builds
 }
 
-// TestEveryCommandIsKilled checks that everyCommand and docs/interruption.md leave out no command.
-// It is cheap, so its name doesn't begin with TestKills, which "make test" skips.
+// TestEveryCommandIsKilled checks that everyCommand and docs/interruption.md leave out no command. The
+// test is cheap. So its name doesn't begin with TestKills, because "make test" skips tests with such names.
 func TestEveryCommandIsKilled(t *testing.T) {
 	t.Parallel()
 	commands, builds := everyCommand(nil)

@@ -103,8 +103,8 @@ func remoteLocation(ctx context.Context, o *runOptions, r *request, show *cli.Pr
 	}, nil
 }
 
-// ofHost gives an error of another machine the exit status of a run that measured nothing. It returns any
-// other error unchanged.
+// ofHost returns err with the exit status of a run that measured nothing, if err is an error of another
+// machine. It returns any other error unchanged.
 func ofHost(err error) error {
 	if _, ok := errors.AsType[*host.Error](err); ok {
 		return cli.Incomplete(err)

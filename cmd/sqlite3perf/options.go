@@ -203,9 +203,9 @@ type request struct {
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
 	print    func(*stats.Analysis) error // prints the results; if nil, the report of a run is printed
 
-	// keepsTime says that a trial of each workload is run first, and that nothing else is measured if these
-	// trials show that --time is not enough. The error about that describes the run by the text in the field
-	// "called" or, if this field is "", by the numbers of rounds and cases.
+	// keepsTime makes the run begin with a trial of each workload. If these trials show that --time is not
+	// enough, nothing else is measured. The error then describes the run by the text in the field "called"
+	// or, if this field is "", by the numbers of rounds and cases.
 	keepsTime bool
 	called    string
 }
@@ -395,7 +395,7 @@ func (o *runOptions) blame(err error) error {
 }
 
 // dsnSettings parses the settings in --dsn. It returns an error if --dsn has no options, because
-// its path is not used.
+// only the options are used, not the path.
 func (o *runOptions) dsnSettings() (driver.Settings, error) {
 	settings, err := driver.ParseDSN(o.dsn)
 	if err != nil || len(settings) > 0 || !o.flags.Changed("dsn") {

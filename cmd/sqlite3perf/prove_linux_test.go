@@ -114,9 +114,9 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 
 // proved runs a command once. Under make prove, it runs the command as many times as the number in
 // TEST_TIMES, multiplied by the parameter "multiple". Each run has another seed. The function "has"
-// reports whether an output has the property that a test looks for. proved returns how many outputs
-// have the property, and how many of them led to a decision. Under make prove, the test fails
-// if more than a tenth of the commands ended without a decision.
+// reports whether an output has the property that a test looks for. Under make prove, commands that
+// end without a decision don't count, and the test fails if these are more than a tenth. proved
+// returns how many of the counted outputs have the property, and how many outputs count.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
 	t.Helper()
 	p.write("proofs.yaml", proofs, 0o644)

@@ -104,7 +104,8 @@ The working directory may be somebody else's. So the file there may say how much
 | flags | each of them |
 |---|---|`
 
-// commandsOf returns the commands of a group that can be run, with their subcommands.
+// commandsOf returns the commands of a group. It replaces a command that has subcommands by these
+// subcommands.
 func commandsOf(root *cobra.Command, group string) (list []*cobra.Command) {
 	for _, c := range root.Commands() {
 		switch {

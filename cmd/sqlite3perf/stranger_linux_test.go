@@ -188,7 +188,7 @@ func TestEveryCommandGetsStrangersWorkloads(t *testing.T) {
 func TestStrangersWorkload(t *testing.T) {
 	outside := t.TempDir()
 	victim := filepath.Join(outside, "victim.db")
-	for _, dir := range []string{outside, t.TempDir()} { // after the loop, the second one is the working directory
+	for _, dir := range []string{outside, t.TempDir()} { // after the loop, the second directory is the working directory
 		t.Chdir(dir)
 		db, err := sql.Open("sqlite", "file:victim.db")
 		if err != nil {

@@ -19,8 +19,8 @@ import (
 // AnswerWriter writes an answer in one of its formats.
 type AnswerWriter func(w io.Writer, format string, opts document.Options) error
 
-// PrintAnswer prints an answer to the file of the options or to standard output. The parameter "again" is
-// the command that prints the answer once more. If it is "", hints and errors name "the same command".
+// PrintAnswer prints an answer to o.File or, if that is "", to standard output. The parameter "again" is the
+// command that prints the answer once more. If "again" is empty, hints and errors name "the same command".
 func (o *OutputOptions) PrintAnswer(env *Environment, write AnswerWriter, again string) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines, opts.Hints, opts.Source = o.Screen(env), AllOfIt, o.Source

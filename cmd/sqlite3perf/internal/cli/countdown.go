@@ -159,9 +159,9 @@ func (c *countdown) share(now time.Time, left time.Duration) float64 {
 	return c.shown
 }
 
-// Await begins to show on the bar, every second, how long the user has to wait. It does so until the first
-// trial has ended. The function "what" returns nil if there is nothing to wait for. Without a bar, Await
-// does not call it.
+// Await makes the bar show, every second until the first trial has ended, how long the user has to wait.
+// The function "what" returns what the user waits for, or nil if there is nothing to wait for. Without a
+// bar, Await does not call "what".
 func (p *Progress) Await(what func() *Await) {
 	if p.bar == nil {
 		return
@@ -198,7 +198,7 @@ func (p *Progress) tick() {
 	}
 }
 
-// stopTicks stops showing the countdown every second, which [Progress.Await] started.
+// stopTicks ends the display of the countdown that [Progress.Await] began.
 func (p *Progress) stopTicks() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

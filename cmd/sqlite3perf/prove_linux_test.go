@@ -324,10 +324,10 @@ func TestProveBisect(t *testing.T) {
 // TestProveFidelity compares the time that a library takes in its worker with the time that it
 // takes in a handwritten program, which calls the library directly (the packages
 // drivers/NAME/byhand). A comparison interleaves and verifies the trials of both. A handwritten
-// program can't pause between slices, and executes a query only once. So the test sets --prepare,
-// with which the worker does the same. The addresses of functions, which the linker chooses, change
-// times by some percent. So both programs are built with several layouts of functions, and the mean
-// of the layouts' ratios counts.
+// program can't pause between slices, and executes a query only once. So the test sets --prepare:
+// with this flag, the worker doesn't pause either, and executes a query only once. The addresses of
+// functions, which the linker chooses, change times by some percent. So both programs are built with
+// several layouts of functions, and the mean of the layouts' ratios counts.
 func TestProveFidelity(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds workers")

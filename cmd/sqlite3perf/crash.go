@@ -266,7 +266,7 @@ func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explore
 	out, err := x.Run(ctx)
 	out.Warnings = append(observer.BeforeRun(), observer.AfterRun()...)
 	out.Machine = observer.Machine
-	out.Machine.Directory = r.dir // the scratch directory will be gone when users read this
+	out.Machine.Directory = r.dir // not scratch.Dir, which no longer exists when users read this
 	return out, err
 }
 

@@ -51,7 +51,7 @@ func newLocation(ctx context.Context, env *cli.Environment, o *runOptions, r *re
 		return nil, err
 	}
 	about := observer.Machine
-	about.Directory = r.dir // the scratch directory will be gone when users read this
+	about.Directory = r.dir // not scratch.Dir, which no longer exists when users read this
 	observer.Calibrate = env.Calibrate
 	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.CPUTime}
 	var noise lab.Noise = observer

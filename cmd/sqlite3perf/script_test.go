@@ -127,7 +127,7 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // setup gives a script its own directories for everything that the command stores, and puts the
-// workers and some files into its working directory. Go's caches are not moved.
+// workers and some files into its working directory. Scripts still use the user's Go caches.
 func setup(env *testscript.Env) error {
 	home, err := surroundings(env.WorkDir)
 	if err != nil {

@@ -58,7 +58,7 @@ func types(list ...driver.Type) (columns []driver.ColumnType) {
 	return columns
 }
 
-// texts returns a column of texts and NULLs (nil).
+// texts returns a column of texts. The value nil stands for NULL.
 func texts(values ...any) driver.Column {
 	c := driver.Column{Type: driver.Text, Nulls: make([]bool, len(values))}
 	for i, v := range values {

@@ -86,7 +86,7 @@ func TestManifests(t *testing.T) {
 		for _, c := range spec.Containers {
 			containers = append(containers, c.Name)
 			if c.Image != jobs[0].Spec.Template.Spec.Containers[0].Image || strings.HasSuffix(c.Image, ":latest") {
-				t.Errorf("%s: the image %s is not that of the others, or a node may have another one by this name", j.Name, c.Image)
+				t.Errorf("%s: the image %s is not that of the other containers, or its tag is latest, which may differ between nodes", j.Name, c.Image)
 			}
 			for _, m := range c.VolumeMounts {
 				if !slices.Contains(volumes, m.Name) {
@@ -94,7 +94,7 @@ func TestManifests(t *testing.T) {
 				}
 			}
 			if !c.Resources.Requests.Cpu().Equal(*c.Resources.Limits.Cpu()) || !c.Resources.Requests.Memory().Equal(*c.Resources.Limits.Memory()) || c.Resources.Limits.Cpu().MilliValue()%1000 != 0 {
-				t.Errorf("%s: the resources are not equal and whole", j.Name)
+				t.Errorf("%s: want limits that are equal to the requests, and whole CPUs", j.Name)
 			}
 		}
 		if j.Spec.PodFailurePolicy != nil {
@@ -107,12 +107,12 @@ func TestManifests(t *testing.T) {
 	}
 	lab := jobs[0].Spec
 	if lab.CompletionMode == nil || *lab.CompletionMode != batchv1.IndexedCompletion || *lab.Completions != *lab.Parallelism || lab.BackoffLimitPerIndex == nil {
-		t.Errorf("the lab is not an indexed Job that runs side by side: %+v", lab)
+		t.Errorf("want the lab to be an indexed Job that runs all its pods at the same time: %+v", lab)
 	}
 	affinity := lab.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	for key, value := range affinity[0].LabelSelector.MatchLabels {
 		if lab.Template.Labels[key] != value {
-			t.Errorf("the pods have no label %s: %s, by which they keep apart", key, value)
+			t.Errorf("the pods lack the label %s: %s, which keeps them on different nodes", key, value)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func TestContainerfile(t *testing.T) {
 		t.Errorf("the image is %s: want %s..., as go.mod says", stages[0].from, want)
 	}
 	if _, made := os.Stat("measure.sh"); made != nil || !slices.Contains(stages[1].made, "/usr/local/bin/measure") {
-		t.Error("the image has no measure, which the Job runs")
+		t.Error("the image lacks the script measure, which the Job runs")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// BenchmarkCost runs statements on a library that does nothing, in turns with and without
+// BenchmarkCost runs statements on a library that does nothing, alternately with and without
 // recording. It reports the difference between the two median times, per recorded line.
 //
 //	go test -bench Cost

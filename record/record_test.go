@@ -233,7 +233,7 @@ func TestBare(t *testing.T) {
 	must(t, rows.Close()) //nolint:sqlclosecheck // its error matters
 	must(t, db.Ping())
 	if _, err := db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true}); err == nil {
-		t.Error("a read-only transaction with a library that knows none")
+		t.Error("no error for a read-only transaction, which the library does not support")
 	}
 	want := `conn 1 tx 0 "UPDATE t SET a = ?" prepared false rows -1 affected 1 [ int 1 true 42]
 conn 1 tx 0 "SELECT ?" prepared false rows 0 affected -1 [ int 1 true 2]

@@ -79,8 +79,8 @@ func nextToken(sql string) (first, rest string) {
 	return "", ""
 }
 
-// tokenLength measures the first token of SQL, which is not empty. It reports whether the token
-// is white space or a comment. A token without an end, such as a text without its closing quote,
+// tokenLength measures the first token of the SQL in s, which must not be "". It also reports whether the
+// token is white space or a comment. A token without an end, such as a text without its closing quote,
 // extends to the end of the SQL. Words, parameters and quoted texts are tokens. Any other byte is a
 // token by itself.
 func tokenLength(s string) (n int, space bool) {

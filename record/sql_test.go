@@ -34,7 +34,7 @@ func TestTokens(t *testing.T) {
 			}
 		}
 		if len(whole) > 0 {
-			t.Errorf("%q: %q are missing of the tokens %q", c.SQL, whole, c.Tokens)
+			t.Errorf("%q: the last tokens %q are missing, want %q", c.SQL, whole, c.Tokens)
 		}
 	}
 }

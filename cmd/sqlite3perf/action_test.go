@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestAction checks that the GitHub action (action.yml) passes each of its inputs to its script, and that the
-// workflows in docs/ci.md and of this repository use only inputs that the action has.
+// TestAction checks that the GitHub action (action.yml) passes each of its inputs to its script. The
+// workflows in docs/ci.md and in this repository must use only inputs that the action has.
 func TestAction(t *testing.T) {
 	read := func(file string) string {
 		data, err := os.ReadFile("../../" + file)
@@ -49,7 +49,7 @@ func TestAction(t *testing.T) {
 		reads[name] = true
 	}
 	if d := cmp.Diff(slices.Sorted(maps.Keys(reads)), slices.Sorted(maps.Keys(handed))); d != "" {
-		t.Errorf("what the script reads and what it is given: %s", d)
+		t.Errorf("the script reads other variables than the action sets (-read +set):\n%s", d)
 	}
 	for input := range action.Inputs {
 		if !strings.Contains(text, "${{ inputs."+input+" }}") {

@@ -39,7 +39,7 @@ func TestAddedCostTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s: go test ./cmd/sqlite3perf -run TestAddedCostTable -update writes the table (-want +got):\n%s", file, d)
+		t.Errorf("%s: the table is outdated, and go test ./cmd/sqlite3perf -run TestAddedCostTable -update writes it (-want +got):\n%s", file, d)
 	}
 }
 

@@ -205,9 +205,9 @@ func (o *adviseOptions) stored(ctx context.Context, env *cli.Environment, ref st
 }
 
 // addFootprints adds to l the footprints of the drivers' workers: size, build time, license and more.
-// The keys of l.Footprints are the drivers' names in the run. addFootprints skips plain C
-// ([lab.Floor]), which is not a candidate, and workers that are not built here. If a build fails,
-// addFootprints prints the reason and leaves the driver out.
+// The keys of l.Footprints are the drivers' names in the run. addFootprints skips plain C ([lab.Floor]),
+// which is not a candidate, and workers that sqlite3perf does not build, such as the user's own. If a
+// build fails, addFootprints prints the reason and leaves the driver out.
 func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment, s cli.Workshop, refs map[string]build.Ref, l *advise.Looked) error {
 	l.Footprints = map[string]*result.Footprint{}
 	return env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {

@@ -65,8 +65,8 @@ func builtinKept(t *testing.T, name string) result.Workload {
 	return keptOf(w)
 }
 
-// TestAskedAgain checks that AskedAgain returns the statements of workloads whose text the run has
-// and, for every other workload, the reason why there are none.
+// TestAskedAgain checks that AskedAgain returns the statements of those workloads whose text is stored in
+// the run. For every other workload, it must return the reason why the statements are missing.
 func TestAskedAgain(t *testing.T) {
 	schema := result.TextFile{Name: "schema.sql", Text: "CREATE TABLE t(id INTEGER PRIMARY KEY)"}
 	mine := keptWorkload(t, mineAgain, schema)
@@ -106,9 +106,9 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// TestMeasuredRefs checks that MeasuredRefs returns the drivers of a run in the versions that the
-// run measured, by their names in the run. It must leave out variants with options and unknown
-// drivers.
+// TestMeasuredRefs checks that MeasuredRefs returns a map from the drivers' names in a run to the
+// drivers, in the versions that the run measured. It must leave out variants with options and
+// unknown drivers.
 func TestMeasuredRefs(t *testing.T) {
 	source, err := build.FindSource("")
 	if err != nil {
@@ -136,8 +136,8 @@ func TestMeasuredRefs(t *testing.T) {
 	}
 }
 
-// TestDiffAgain checks the command that compares the answers of a run's candidates. It must have the
-// workloads and the flags of the run.
+// TestDiffAgain checks the command that DiffAgain returns, which compares the answers of a run's
+// candidates. The command must have the workloads and the flags of the run.
 func TestDiffAgain(t *testing.T) {
 	mine, simple := keptWorkload(t, strings.Replace(mineAgain, "schema.sql", "CREATE TABLE t(id INTEGER PRIMARY KEY)", 1)), builtinKept(t, "simple")
 	asked := keptRun(t, "advise --workloads ./mine.yaml,simple --rounds 6", mine, simple)

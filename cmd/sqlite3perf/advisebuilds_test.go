@@ -49,7 +49,7 @@ func TestSoakAdviseBuilds(t *testing.T) {
 	advised("--drivers", "modernc,zombiezen", "--workloads", tiny, "--rounds", "6", "--diff=false")
 	remembered, err := filepath.Glob(filepath.Join(cache, "*.footprint.json"))
 	if err != nil || len(remembered) != 2 {
-		t.Fatalf("%q, %v: want what is known of two workers", remembered, err)
+		t.Fatalf("%q, %v: want the footprints of two workers", remembered, err)
 	}
 	for _, file := range remembered {
 		data, err := os.ReadFile(file)

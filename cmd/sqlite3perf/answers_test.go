@@ -79,8 +79,8 @@ func someLooked() advise.Looked {
 		"mattn": {SizeBytes: 1, WarmNS: 1, ColdNS: 1, Module: "m", Version: "v1", License: "MIT", Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "no"}}}}}
 }
 
-// TestClustersShown checks that show prints the answer of the command cluster exactly as that command
-// did.
+// TestClustersShown checks that the command "show" prints a stored answer of the command "cluster"
+// exactly as "cluster" printed it.
 func TestClustersShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	for _, format := range cluster.Formats.Names() {
@@ -195,8 +195,8 @@ func TestAnswersInSite(t *testing.T) {
 	}
 }
 
-// TestBadAnswer checks that show fails for a run with an invalid answer, says what is wrong with
-// the answer, and, if the run has samples, recommends the flag --figures, which prints them.
+// TestBadAnswer checks that the command "show" fails for a run with an invalid answer, and says what is
+// wrong with the answer. If the run has samples, "show" must also recommend --figures, which prints them.
 func TestBadAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)
@@ -236,7 +236,7 @@ func TestAnswerNotStored(t *testing.T) {
 	}
 }
 
-// answeredRuns returns, for each question that the store knows, a run with an answer to it.
+// answeredRuns returns a run with an answer for each question whose answers can be stored.
 func answeredRuns(t *testing.T) map[string]*result.Run {
 	t.Helper()
 	here := t.TempDir()
@@ -402,8 +402,8 @@ func hostileAnswers(t *testing.T, everywhere bool) {
 
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
-// TestAnswersAreStored checks that the variable "stored" has each question whose answers are stored, and that
-// show and report can print these answers as a table, as HTML and, except gates, as JSON.
+// TestAnswersAreStored checks that the variable "stored" has each question whose answers are stored. The
+// commands "show" and "report" must print these answers as a table, as HTML and, except gates, as JSON.
 func TestAnswersAreStored(t *testing.T) {
 	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionGate, result.QuestionLocks, result.QuestionTune} {
 		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || (q.check("json") == nil) == (question == result.QuestionGate) {
@@ -411,6 +411,6 @@ func TestAnswersAreStored(t *testing.T) {
 		}
 	}
 	if reflect.ValueOf(stored).Len() != 7 {
-		t.Error("a question is not among those that are tested")
+		t.Error(`the variable "stored" has a question that this test doesn't check`)
 	}
 }

@@ -42,7 +42,8 @@ func isDriver(name string, known []build.Known) bool {
 	return slices.ContainsFunc(known, func(k build.Known) bool { return k.Name == name })
 }
 
-// isBaseline reports whether the store has a baseline with this name, and no driver has the name.
+// isBaseline reports whether the store has a baseline with this name. It returns false for the name of a
+// driver.
 func (o *runOptions) isBaseline(ctx context.Context, name string) bool {
 	shop, err := o.workers.Workshop()
 	if err != nil || !baselineName.MatchString(name) || isDriver(name, shop.Known) {
@@ -163,7 +164,8 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 	return differences, nil
 }
 
-// surroundings lists how this machine and the versions of SQLite differ from those of the baseline.
+// surroundings lists how this machine differs from the baseline's machine, and which drivers have another
+// version of SQLite than in the baseline.
 func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.Analysis) ([]string, error) {
 	scratch, observer, err := cli.Observed(r.dir)
 	if err != nil {

@@ -129,7 +129,7 @@ func (o *runOptions) among(ctx context.Context, text string) (build.ReleaseRange
 	return list, nil
 }
 
-// releases lists the releases of a range. The parameter "named" is the range as the user named it.
+// releases lists the releases of a range. The parameter "named" is the range as the user typed it.
 func (r *request) releases(ctx context.Context, among build.ReleaseRange, named string) ([]string, error) {
 	list, err := r.Builder.Releases(ctx, among.Known, among.First, among.Last)
 	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {
@@ -184,7 +184,7 @@ type measurement struct {
 }
 
 // compare measures two releases in one run. If the parameter "change" is not nil, compare measures
-// only the cases that the change concerns. The field Measure of the [bisect.Search] is this method.
+// only the cases that the change concerns. The method is used as the field Measure of the [bisect.Search].
 func (m *measurement) compare(ctx context.Context, first, second string, change *bisect.Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
 	r := *m.r
 	names := map[string]string{}

@@ -330,7 +330,7 @@ func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir str
 		}
 	}
 	out, err := m.Run(ctx)
-	out.Machine.Directory = dir // the scratch directory will be gone when users read this
+	out.Machine.Directory = dir // not scratch.Dir, which no longer exists when users read this
 	return out, err
 }
 

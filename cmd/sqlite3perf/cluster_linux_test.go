@@ -147,8 +147,8 @@ func TestBadCluster(t *testing.T) {
 	}
 }
 
-// TestSoakClusterLeavesNothing interrupts and kills the command while it kills nodes, and expects
-// nothing to be left.
+// TestSoakClusterLeavesNothing interrupts the command "cluster" while it kills nodes. Then it kills the
+// command in another run. No process, database or temporary file may be left.
 func TestSoakClusterLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
@@ -172,8 +172,8 @@ func TestSoakClusterLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestSoakClusterStoppedNode suspends nodes with SIGSTOP. It expects the command to name one of these
-// nodes, or the trial's time limit, and not to wait forever.
+// TestSoakClusterStoppedNode suspends nodes with SIGSTOP. The command must not wait forever. Its error
+// must name one of these nodes, or the trial's time limit.
 func TestSoakClusterStoppedNode(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)

@@ -142,9 +142,9 @@ func compareLive(ctx context.Context, env *cli.Environment, o *compareOptions, a
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// untilCompared returns the IDs of the cases of a comparison whose verdicts are clear. It is used as the
-// field Settled of a [lab.Schedule]. If no verdicts are computed after the given round, the second result
-// is false.
+// untilCompared compares the run's cases and returns the IDs of those with a clear verdict. It is used as
+// the field Settled of a [lab.Schedule]. If no verdicts are computed after the given round, the second
+// result is false.
 func untilCompared(run *result.Run, round int) ([]int, bool) {
 	if !stats.Look(round) {
 		return nil, false

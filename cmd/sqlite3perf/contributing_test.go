@@ -28,7 +28,7 @@ func TestContributing(t *testing.T) {
 	files := regexp.MustCompile("`((?:cmd|internal|worker|docs)/[a-z0-9_/]+\\.[a-z]+)`").FindAllStringSubmatch(text, -1)
 	pairs := regexp.MustCompile("`([A-Za-z.]+)` in `([a-z0-9_/]+\\.go)`").FindAllStringSubmatch(text, -1)
 	if len(files) < 15 || len(pairs) < 8 {
-		t.Fatalf("%d files and %d names in files: the page has another form than this test knows", len(files), len(pairs))
+		t.Fatalf("found only %d file names and %d names in files: the form of the page has changed", len(files), len(pairs))
 	}
 	for _, f := range files {
 		read(f[1])

@@ -266,12 +266,12 @@ func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explore
 	out, err := x.Run(ctx)
 	out.Warnings = append(observer.BeforeRun(), observer.AfterRun()...)
 	out.Machine = observer.Machine
-	out.Machine.Directory = r.dir // the scratch directory will be gone when users read this
+	out.Machine.Directory = r.dir // not scratch.Dir, which no longer exists when users read this
 	return out, err
 }
 
-// prepare sets the directories in which x works. The function "worker" builds the worker of a driver. The
-// caller must call the function "done" at the end, which removes the directory in memory.
+// prepare sets the directories in which x works. The returned function "worker" builds the worker of a
+// driver. The returned function "done" removes the directory in memory. The caller must call it at the end.
 func (o *crashOptions) prepare(r *request, x *crash.Explorer, dir string, show *cli.Progress) (worker func(context.Context, *crash.Worker) error, done func()) {
 	done = func() {}
 	if cli.IsDirectory(memoryDirectory) { // files in memory are faster, and an exploration creates and removes thousands of files

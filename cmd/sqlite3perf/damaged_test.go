@@ -56,8 +56,8 @@ func damageable(t *testing.T) []byte {
 	return b
 }
 
-// TestShowDamaged deletes or changes random parts of a stored run, 60 times. It checks that show
-// prints the run in every format, or says that the run is damaged or missing.
+// TestShowDamaged deletes or changes random parts of a stored run, 60 times. It checks that the command
+// "show" prints the run in every format, or says that the run is damaged or missing.
 func TestShowDamaged(t *testing.T) {
 	whole := damageable(t)
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())

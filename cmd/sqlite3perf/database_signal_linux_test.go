@@ -46,8 +46,8 @@ func (p *place) interrupted(said string, args ...string) string {
 	return s.stdout.String()
 }
 
-// TestInterruptedGenerate checks that rows inserted before an interruption remain, and that
-// generate prints their number.
+// TestInterruptedGenerate checks that rows inserted before an interruption remain, and that the
+// command "generate" prints their number.
 func TestInterruptedGenerate(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -164,7 +164,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// TestRoomsViolated checks a tree in which every rule is broken once. The function "violations" must find this.
+// TestRoomsViolated checks a tree that breaks every rule once. The function "violations" must find all of this.
 func TestRoomsViolated(t *testing.T) {
 	file := func(imports ...string) *fstest.MapFile {
 		text := "package p\n"
@@ -227,7 +227,7 @@ func TestLinked(t *testing.T) {
 		}
 		linked := strings.Fields(string(out))
 		if !slices.Contains(linked, module+"/worker/plan") {
-			t.Errorf("%s in %s does not link the plan: is this the list of what it links?", c.pkg, c.dir)
+			t.Errorf("%s in %s doesn't seem to link worker/plan, so the list of linked packages must be wrong", c.pkg, c.dir)
 		}
 		for _, p := range linked {
 			if c.none(p) {

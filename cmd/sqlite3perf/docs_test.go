@@ -17,7 +17,7 @@ import (
 
 // TestDocumentedCommands runs every command that the README and docs/ show in a console block as "$
 // sqlite3perf …". The commands of a document run in the same directory, one after another, at a
-// small scale. If the document shows output, the stable parts of it are compared.
+// small scale. If the document shows output, the command must print the stable parts of it.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds all workers")
@@ -63,7 +63,7 @@ func TestDocumentedCommands(t *testing.T) {
 				out, err := cmd.CombinedOutput()
 				var exit *exec.ExitError
 				if errors.As(err, &exit) && exit.ExitCode() == cli.ExitIncomplete && strings.Contains(string(out), "needs a C compiler") {
-					t.Logf("%s: not complete, for want of a C compiler", line)
+					t.Logf("%s: incomplete, because there is no C compiler", line)
 					continue
 				}
 				if err != nil {
@@ -76,7 +76,7 @@ func TestDocumentedCommands(t *testing.T) {
 				for _, want := range stable(c.output) {
 					i := slices.Index(got, want)
 					if i < 0 {
-						t.Errorf("%s: does not print, after the lines before it, the page's line %q:\n%s", line, want, out)
+						t.Errorf("%s: the output lacks the document's line %q, or has it too early:\n%s", line, want, out)
 						break
 					}
 					got = got[i+1:] // other lines in between are skipped, because a slow machine also prints progress
@@ -94,7 +94,7 @@ type documented struct{ line, output string }
 var comment = regexp.MustCompile(`(?s)<!--.*?-->`)
 
 // consoleCommands returns the lines "$ sqlite3perf …" of console blocks outside comments, without the
-// prompt, each with the lines that follow it.
+// prompt. The output of a command is the lines that follow it.
 func consoleCommands(markdown string) []documented {
 	var list []documented
 	markdown = comment.ReplaceAllString(markdown, "")
@@ -157,7 +157,7 @@ func TestStrangersDocument(t *testing.T) {
 		missing[name[1]] = true
 	}
 	if len(missing) < 30 {
-		t.Errorf("it has %d tests", len(missing))
+		t.Errorf("docs/strangers.md names only %d tests", len(missing))
 	}
 	err = fs.WalkDir(os.DirFS("../.."), ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, "_test.go") {
@@ -175,6 +175,6 @@ func TestStrangersDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name := range missing {
-		t.Errorf("there is no %s", name)
+		t.Errorf("docs/strangers.md names %s, which doesn't exist", name)
 	}
 }

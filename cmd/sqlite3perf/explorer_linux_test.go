@@ -71,7 +71,7 @@ func TestSoakTrendsPage(t *testing.T) {
 	p.Check()
 	p.Look(browsertest.Looks[0])
 	p.Want(`document.querySelector("section ul").innerText`, "modernc changes with run 26 of 2026-10-26", "1.50x of what it was before", "modernc v1.1.0, before v1.0.0")
-	p.Want(`String(document.querySelectorAll("section ul li").length)`, "1") // mattn does not change
+	p.Want(`String(document.querySelectorAll("section ul li").length)`, "1") // the list has only modernc, because mattn does not become slower
 	p.Want(`document.querySelector("main").innerText`, "50 runs", "1 more were measured in only one run")
 
 	// The page marks a change by a vertical line in the color of the series, just before the first
@@ -96,7 +96,7 @@ func TestSoakTrendsPage(t *testing.T) {
 	// them.
 	const figures = `document.querySelector("section details").textContent`
 	if text := browsertest.Eval[string](p, figures); strings.Contains(text, "1.00 ms") {
-		t.Errorf("not opened yet, it says %s", text)
+		t.Errorf("the page shows figures before they are opened: %s", text)
 	}
 	p.Until(p.Click("section details summary"), figures+`.includes("1.00 ms")`)
 	p.Want(figures, "time of modernc", "v1.1.0, before v1.0.0", "a new level begins")

@@ -70,9 +70,9 @@ func (w *watched) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestFirstAnswer runs the command on a terminal without any workers. It must say at once how long the first
-// answer takes, count that down on the bar, print the answer, and say where the time went. A Ctrl-C ends the
-// test when the other drivers are being built; then the command must say which run has the answer.
+// TestFirstAnswer runs the command on a terminal, with no worker built yet. The command must say at once how
+// long the first answer takes, count that down on the bar, print the answer, and say where the time went. A
+// Ctrl-C ends the test while the other drivers are built. Then the command must say which run has the answer.
 func TestFirstAnswer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds workers")
@@ -116,7 +116,7 @@ func TestFirstAnswer(t *testing.T) {
 		}
 	}
 	if names := workersIn(t, filepath.Join(here, "workers")); !slices.Contains(names, "modernc") || !slices.Contains(names, "ncruces") {
-		t.Errorf("built are %q", names)
+		t.Errorf("the cache has the workers %q", names)
 	}
 }
 

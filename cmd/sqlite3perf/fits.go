@@ -17,11 +17,11 @@ import (
 // take one twentieth of the run's time. One case of each workload is tried even if that takes longer.
 const tryingShare = 20
 
-// fits checks whether --time is long enough. If the user typed --time without --rounds, it returns an error
-// if the least number of rounds ([lab.MinRounds]) takes longer than --time. A search for settings must not
-// take longer than --time even if the user did not type it. fits estimates the time of a trial from the
-// durations of phases and, for a long recording, from replaying the recording's beginning. If r.keepsTime
-// is set, it also runs trials of each workload. It does not check resumed runs and studies.
+// fits returns an error if --time is too short. If the user typed --time without --rounds, it must be enough for
+// the least number of rounds ([lab.MinRounds]). In a search for settings, --time must be enough to try one value,
+// even if the user did not type --time. fits estimates the time of a trial from the durations of phases and, for
+// a long recording, from replaying the recording's beginning. If r.keepsTime is set, it also runs trials of each
+// workload. It does not check resumed runs and studies.
 func (r *request) fits(ctx context.Context, o *runOptions, p *location, show *cli.Progress) error {
 	if r.resumed != nil || r.study != nil || r.told || r.fitted {
 		return nil

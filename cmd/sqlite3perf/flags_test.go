@@ -51,7 +51,7 @@ func TestLibrariesNameNoFlags(t *testing.T) {
 			}
 			for _, m := range word.FindAllStringSubmatch(text, -1) {
 				if flags[m[1]] {
-					t.Errorf("%s: %s names %s, a flag of the command: return an error that cmd can add it to", set.Position(lit.Pos()), lit.Value, m[1])
+					t.Errorf("%s: %s names %s, a flag of the command: return an error to which package cli can add the flag", set.Position(lit.Pos()), lit.Value, m[1])
 				}
 			}
 			return true
@@ -144,7 +144,7 @@ func TestWordedOnce(t *testing.T) {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				for words, place := range places {
 					if strings.Contains(lit.Value, words) && name != place && !strings.HasPrefix(name, "worker/job/jobtest/") {
-						t.Errorf("%s: %q is for %s to say", set.Position(lit.Pos()), words, place)
+						t.Errorf("%s has the text %q, which only %s may have", set.Position(lit.Pos()), words, place)
 					}
 				}
 			}

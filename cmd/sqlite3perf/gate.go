@@ -311,8 +311,8 @@ func (o *gateOptions) checkOutputs() error {
 }
 
 // checkGateHosts parses the names in --hosts. It returns an error if the baseline is stored, because
-// other machines would not measure it. It also returns an error if several hosts are named although an
-// output can have only one machine's result.
+// other machines would not measure it. It also returns an error if several hosts are named, but one of
+// the outputs can have only one machine's result.
 func (o *gateOptions) checkGateHosts(ctx context.Context) (err error) {
 	if !o.hosts.asked() {
 		return nil

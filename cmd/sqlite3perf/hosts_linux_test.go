@@ -145,7 +145,7 @@ func TestSoakHostMistakes(t *testing.T) {
 func TestSoakHostDiskFull(t *testing.T) {
 	namespace := mountNamespace()
 	if namespace == nil {
-		t.Skip("this system lets nobody mount a file system, not even in a namespace of its own")
+		t.Skip("this system doesn't let the test mount a file system, even in a new namespace")
 	}
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi")
@@ -190,8 +190,8 @@ func TestSoakHostDiskFull(t *testing.T) {
 	}
 }
 
-// TestSoakQuestionsOnHosts runs compare, gate and reproduce on two hosts. Both hosts must get
-// the same seed, and there must be one answer for both.
+// TestSoakQuestionsOnHosts runs the commands "compare", "gate" and "reproduce" on two hosts. Both hosts
+// must get the same seed, and there must be one answer for both.
 func TestSoakQuestionsOnHosts(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -312,9 +312,9 @@ func TestSoakHostWithoutGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Besides PATH, the agent looks for Go in some usual directories, so the test changes these names
-	// in the command that starts the agent. It also sets PATH there, because a shell's startup file
-	// may have set PATH.
+	// Besides PATH, the agent looks for Go in some usual directories. So the test changes the names of
+	// these directories in the command that starts the agent. It also sets PATH in that command,
+	// because a shell's startup file may have set PATH.
 	n.client = n.changed("goless", `s#/go/bin#/nowhere#g; s#PATH="$PATH#PATH="`+tools+`#`)
 	// Remove the symbolic link to the user's cache: with the workers there, the host would not need
 	// Go.

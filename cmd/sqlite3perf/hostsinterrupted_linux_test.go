@@ -121,7 +121,7 @@ func TestSoakHostsInterrupted(t *testing.T) {
 			if sig == syscall.SIGINT {
 				out, err := p.command(n.on(p.storedRun("2").Host.Name, "run", "--resume", "2")...).CombinedOutput()
 				if err == nil || !strings.Contains(string(out), ": something is being measured in ") || strings.Count(string(out), "\n") != 1 {
-					t.Errorf("while it is measured it is resumed: %v\n%s", err, out)
+					t.Errorf("resuming a run that is being measured: %v\n%s", err, out)
 				}
 			}
 			s.signal(sig)

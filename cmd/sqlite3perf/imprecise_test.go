@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestFurtherRounds checks the command that measures a run until none of its figures is imprecise,
-// and the cases in which there is no such command.
+// TestFurtherRounds checks the command that furtherRounds returns. It measures further rounds until no
+// figure of the run is imprecise. The test also has cases in which there is no such command.
 func TestFurtherRounds(t *testing.T) {
 	measured := func(stopped string, precision float64) *stats.Analysis {
 		start := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)

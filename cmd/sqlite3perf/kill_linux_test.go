@@ -215,7 +215,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 			t.Fatalf("kill %d of %s", k, kind)
 		}
 	}
-	t.Logf("kills that left something for the next run: %v; workers under way: %v", left, killed)
+	t.Logf("kills that left something for the next run: %v; killed or running workers: %v", left, killed)
 }
 
 // TestKillsWhileBuilding kills the command while it builds a worker. After the next run, nothing of the
@@ -244,8 +244,8 @@ func TestKillsWhileBuilding(t *testing.T) {
 	t.Logf("builds that left something for the next run: %d", left)
 }
 
-// TestWorkerThatLeavesAProcess checks that a process that a worker has started ends with
-// the trial, even if it has left the worker's process group.
+// TestWorkerThatLeavesAProcess runs a worker that starts a process in another process group. The
+// process must not outlive the trial.
 func TestWorkerThatLeavesAProcess(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -385,7 +385,7 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
 	if !strings.Contains(s.stdout.String(), "insert") {
-		t.Errorf("the table of what was measured:\n%s", s.stdout.String())
+		t.Errorf("no table of the measured phases:\n%s", s.stdout.String())
 	}
 
 	// Before anything is measured, the first Ctrl-C is enough.
@@ -474,7 +474,7 @@ func TestSoakStoppedAndContinued(t *testing.T) {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
 	if out := strings.Join(strings.Fields(s.stdout.String()), " "); !strings.Contains(out, "which was discarded and done again") {
-		t.Errorf("the report does not say it:\n%s", out)
+		t.Errorf("the report does not mention the repeated trial:\n%s", out)
 	}
 	r := p.last().Run
 	stopped := 0

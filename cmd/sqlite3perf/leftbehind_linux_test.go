@@ -22,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
-// secret is a text in the user's database. No file that is left may contain it.
+// secret is a text in the user's database. No file that a command leaves behind may contain it.
 const secret = "0c5d7e1a of a customer"
 
 // imitated creates app.db, the database to imitate. It is so large that a test can interrupt the
@@ -193,7 +193,7 @@ func TestUnwritableOutput(t *testing.T) {
 			}
 			i := slices.IndexFunc(commands, func(args []string) bool { return strings.HasPrefix(strings.Join(args, " ")+" ", name+" ") })
 			if i < 0 {
-				t.Errorf("%s has --%s, and is not among the commands", name, flag)
+				t.Errorf("%s has --%s, but this test has no call of it", name, flag)
 				continue
 			}
 			var args []string
@@ -320,8 +320,8 @@ func everyCommand(measured []string) (commands, builds [][]string) {
 	return commands, builds
 }
 
-// TestEveryCommandIsKilled checks that everyCommand and docs/interruption.md leave out no command.
-// It is cheap, so its name doesn't begin with TestKills, which "make test" skips.
+// TestEveryCommandIsKilled checks that everyCommand and docs/interruption.md leave out no command. The
+// test is cheap. So its name doesn't begin with TestKills, because "make test" skips tests with such names.
 func TestEveryCommandIsKilled(t *testing.T) {
 	t.Parallel()
 	commands, builds := everyCommand(nil)
@@ -344,7 +344,7 @@ func TestEveryCommandIsKilled(t *testing.T) {
 
 // TestKillsOfEveryCommand ends every command at random moments. Half of the time it kills the
 // command. Otherwise it sends a signal, or the reader of the output goes away. After the next
-// start nothing may be left, and no exit status may blame the user or a database.
+// start nothing may be left. No exit status may mean wrong usage or a failure.
 func TestKillsOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	var p *place
@@ -399,7 +399,7 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		c := list[order[0]]
 		order = order[1:]
 		kind := []os.Signal{os.Kill, os.Kill, os.Kill, syscall.SIGTERM, os.Interrupt, syscall.SIGPIPE}[rand.IntN(6)]
-		_ = os.Remove(filepath.Join(p.dir, "out", "imitation.db")) // workload from does not replace an existing file
+		_ = os.Remove(filepath.Join(p.dir, "out", "imitation.db")) // the command "workload from" does not replace an existing file
 		var said bytes.Buffer
 		cmd := p.command(c.args...)
 		cmd.Stderr = &said

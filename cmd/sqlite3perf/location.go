@@ -51,7 +51,7 @@ func newLocation(ctx context.Context, env *cli.Environment, o *runOptions, r *re
 		return nil, err
 	}
 	about := observer.Machine
-	about.Directory = r.dir // the scratch directory will be gone when users read this
+	about.Directory = r.dir // not scratch.Dir, which no longer exists when users read this
 	observer.Calibrate = env.Calibrate
 	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.CPUTime}
 	var noise lab.Noise = observer
@@ -103,8 +103,8 @@ func remoteLocation(ctx context.Context, o *runOptions, r *request, show *cli.Pr
 	}, nil
 }
 
-// ofHost gives an error of another machine the exit status of a run that measured nothing. It returns any
-// other error unchanged.
+// ofHost returns err with the exit status of a run that measured nothing, if err is an error of another
+// machine. It returns any other error unchanged.
 func ofHost(err error) error {
 	if _, ok := errors.AsType[*host.Error](err); ok {
 		return cli.Incomplete(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestMakeGoesOn uses a go command that fails in one of three modules and in one of two drivers.
-// make must test all modules and, at the end, list the modules that failed.
+// The program make must still test all modules and, at the end, list the modules that failed.
 func TestMakeGoesOn(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("make is not installed")

@@ -13,9 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
-// TestManual generates the files that packages contain besides the executable: a man page for each command, and
-// completions for shells. With -update it writes them to bin/manual. The pages have the date in the environment
-// variable SOURCE_DATE_EPOCH.
+// TestManual generates the files that installation packages (such as .deb) contain besides the executable: a man
+// page for each command, and completions for shells. With -update it writes them to bin/manual. The pages have
+// the date in the environment variable SOURCE_DATE_EPOCH.
 func TestManual(t *testing.T) {
 	dir := t.TempDir()
 	if *update {

@@ -31,8 +31,8 @@ type network struct {
 	hosts  map[string]string
 }
 
-// newNetwork starts the server. Each element of the parameter "hosts" is the name of a host. Further
-// lines in an element are added to the host's part of the client's configuration.
+// newNetwork starts the server. The first line of each element of the parameter "hosts" is the name of a
+// host. The further lines of the element are added to the host's part of the client's configuration.
 func newNetwork(t testing.TB, p *place, hosts ...string) *network {
 	t.Helper()
 	sshd, err := exec.LookPath("sshd")

@@ -185,7 +185,7 @@ type request struct {
 	search    *result.Search
 	baseline  string               // name under which the run is stored as a baseline; "" if none
 	resumed   *result.Run          // the stored run to resume; nil if a new run is measured
-	retyped   map[string]build.Ref // drivers of the run to resume that the user had to type again, by name
+	retyped   map[string]build.Ref // those drivers of the resumed run that the user had to type again, by name
 	ahead     string               // message to print before the run begins; "" for none
 	least     time.Duration        // least time of the run, if known beforehand
 	dir       string
@@ -203,9 +203,9 @@ type request struct {
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
 	print    func(*stats.Analysis) error // prints the results; if nil, the report of a run is printed
 
-	// keepsTime says that a trial of each workload is run first, and that nothing else is measured if these
-	// trials show that --time is not enough. The error about that describes the run by the text in the field
-	// "called" or, if this field is "", by the numbers of rounds and cases.
+	// keepsTime makes the run begin with a trial of each workload. If these trials show that --time is not
+	// enough, nothing else is measured. The error then describes the run by the text in the field "called"
+	// or, if this field is "", by the numbers of rounds and cases.
 	keepsTime bool
 	called    string
 }
@@ -303,7 +303,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 			}
 		}
 	}
-	seen := map[string]string{} // by the name of a workload: the argument that named it
+	seen := map[string]string{} // maps the name of each workload to the argument that named the workload
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		w, err := loadWorkload(r.dir, name, o.allowFiles)
@@ -395,7 +395,7 @@ func (o *runOptions) blame(err error) error {
 }
 
 // dsnSettings parses the settings in --dsn. It returns an error if --dsn has no options, because
-// its path is not used.
+// only the options are used, not the path.
 func (o *runOptions) dsnSettings() (driver.Settings, error) {
 	settings, err := driver.ParseDSN(o.dsn)
 	if err != nil || len(settings) > 0 || !o.flags.Changed("dsn") {

@@ -259,5 +259,5 @@ func (p *place) asleep(s *session) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	p.t.Fatalf("the worker that sleeps does not appear:\n%s", s.said.String())
+	p.t.Fatalf("the worker \"sleeps\" has not started:\n%s", s.said.String())
 }

@@ -61,7 +61,8 @@ difference.`,
 	})
 }
 
-// addFlags adds the flags of run that apply to profile, and profile's own flags.
+// addFlags adds those flags of the command "run" that the command "profile" also has, and the flags that
+// only "profile" has.
 func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to profile; if there are two, the difference is shown")
 	o.addWorkFlags(f)

@@ -114,9 +114,9 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 
 // proved runs a command once. Under make prove, it runs the command as many times as the number in
 // TEST_TIMES, multiplied by the parameter "multiple". Each run has another seed. The function "has"
-// reports whether an output has the property that a test looks for. proved returns how many outputs
-// have the property, and how many of them led to a decision. Under make prove, the test fails
-// if more than a tenth of the commands ended without a decision.
+// reports whether an output has the property that a test looks for. Under make prove, commands that
+// end without a decision don't count, and the test fails if these are more than a tenth. proved
+// returns how many of the counted outputs have the property, and how many outputs count.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
 	t.Helper()
 	p.write("proofs.yaml", proofs, 0o644)
@@ -220,7 +220,7 @@ func TestProveGate(t *testing.T) {
 		}
 		return false
 	}, "gate", "--baseline", "./good", "--drivers", "./better", "--time", limit)
-	t.Logf("%d of %d gates of equal sides are shut", shut, of)
+	t.Logf("%d of %d gates of equal sides failed", shut, of)
 	if shut > 0 {
 		t.Errorf("%d of %d, want none", shut, of)
 	}
@@ -258,7 +258,7 @@ func testPower(t *testing.T, driver string, ratio float64, flags ...string) {
 	}
 	t.Logf("found slower in %d of %d comparisons; %d intervals contain %v", found, of, contained, ratio)
 	if most := max(1, of/20); of-found > most || of-contained > most { // if there are few comparisons, one may miss by chance
-		t.Error("want 95 % of both")
+		t.Error("want at least 95 % of the comparisons and of the intervals")
 	}
 }
 
@@ -324,10 +324,10 @@ func TestProveBisect(t *testing.T) {
 // TestProveFidelity compares the time that a library takes in its worker with the time that it
 // takes in a handwritten program, which calls the library directly (the packages
 // drivers/NAME/byhand). A comparison interleaves and verifies the trials of both. A handwritten
-// program can't pause between slices, and executes a query only once. So the test sets --prepare,
-// with which the worker does the same. The addresses of functions, which the linker chooses, change
-// times by some percent. So both programs are built with several layouts of functions, and the mean
-// of the layouts' ratios counts.
+// program can't pause between slices, and executes a query only once. So the test sets --prepare:
+// with this flag, the worker doesn't pause either, and executes a query only once. The addresses of
+// functions, which the linker chooses, change times by some percent. So both programs are built with
+// several layouts of functions, and the mean of the layouts' ratios counts.
 func TestProveFidelity(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds workers")

@@ -28,7 +28,7 @@ func TestReference(t *testing.T) {
 	for _, g := range root.Groups() {
 		for _, c := range commandsOf(root, g.ID) {
 			if documents[commandName(c)] == "" {
-				t.Fatalf("documents lacks %s: add the document that explains it", commandName(c))
+				t.Fatalf("the map documents lacks %s: add the document that explains the command", commandName(c))
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what the commands say: go test ./cmd/sqlite3perf -run TestReference -update writes it", referenceFile)
+		t.Errorf("%s is outdated: go test ./cmd/sqlite3perf -run TestReference -update writes it", referenceFile)
 	}
 }
 
@@ -104,7 +104,8 @@ The working directory may be somebody else's. So the file there may say how much
 | flags | each of them |
 |---|---|`
 
-// commandsOf returns the commands of a group that can be run, with their subcommands.
+// commandsOf returns the commands of a group. It replaces a command that has subcommands by these
+// subcommands.
 func commandsOf(root *cobra.Command, group string) (list []*cobra.Command) {
 	for _, c := range root.Commands() {
 		switch {

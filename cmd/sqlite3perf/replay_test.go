@@ -160,8 +160,8 @@ func TestReplayAffected(t *testing.T) {
 	}
 }
 
-// TestReplayInserted replays an insert that gets another ID than the application got when it was
-// recorded. The difference must be reported.
+// TestReplayInserted replays two recordings of an INSERT. In one of them, the application got another ID
+// for the row than the replay gets. This difference must be reported.
 func TestReplayInserted(t *testing.T) {
 	const text = recordingHeader +
 		`{"sql":1,"text":"INSERT INTO t (v) VALUES (?)"}` + "\n" +
@@ -252,8 +252,8 @@ func (b *busyConn) Begin(ctx context.Context) (driver.Tx, error) {
 func TestReplayLocked(t *testing.T) {
 	d := &busyOnce{Driver: honest(), refused: new(bool)}
 	s, doubts := replayOn(t, d, "{name: replay, replay: app.jsonl, clients: 1}", nil, map[string]string{"app.jsonl": twoConnections})
-	// Because of the skipped transaction, the SELECT finds no row, and the INSERT that failed as a
-	// duplicate when it was recorded succeeds.
+	// Because of the skipped transaction, the SELECT finds no row. One INSERT succeeds, although it failed
+	// as a duplicate when it was recorded.
 	const want = "operations 6 failed 1 skipped 4 different 3 rows 0 error SQLITE_BUSY 1 [INSERT t 2] [BEGIN 2] [COMMIT 1] [SELECT t 1]"
 	if got := counts(s); got != want {
 		t.Errorf("%s\nwant %s", got, want)

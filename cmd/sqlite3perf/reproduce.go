@@ -62,8 +62,8 @@ until they are settled, as in run.`,
 	})
 }
 
-// reproduceOptions are the flags of reproduce. They include the flags of run, except flags that
-// choose what is measured.
+// reproduceOptions are the flags of the command "reproduce". They include the flags of the command
+// "run", except flags that choose what is measured.
 type reproduceOptions struct {
 	runOptions
 	asPublished bool

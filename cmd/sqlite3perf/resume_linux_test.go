@@ -33,7 +33,7 @@ func TestSoakResumeAfterKills(t *testing.T) {
 	s := p.start(args...)
 	s.until("round 1 of")
 	if out, err := p.command(again...).CombinedOutput(); err == nil || !strings.Contains(string(out), "run 1 has not ended, and something is being measured in ") {
-		t.Errorf("while it is measured it is resumed: %v\n%s", err, out)
+		t.Errorf("resuming a run that is being measured: %v\n%s", err, out)
 	}
 	var before []result.Trial
 	resumed, running := 0, true
@@ -67,7 +67,7 @@ func TestSoakResumeAfterKills(t *testing.T) {
 	}
 	r := p.storedRun("1")
 	if r.Stopped != result.StoppedRounds || r.Rounds != rounds || len(r.Trials) != 2*rounds || countDone(r) != 2*rounds {
-		t.Errorf("it stopped for %q after %d rounds with %d trials, of which %d are one of each case and round", r.Stopped, r.Rounds, len(r.Trials), countDone(r))
+		t.Errorf("stopped: %q, %d rounds, %d trials; %d pairs of a case and a round have a valid trial", r.Stopped, r.Rounds, len(r.Trials), countDone(r))
 	}
 	warned := 0
 	for _, w := range r.Warnings {

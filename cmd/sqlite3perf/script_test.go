@@ -127,7 +127,7 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // setup gives a script its own directories for everything that the command stores, and puts the
-// workers and some files into its working directory. Go's caches are not moved.
+// workers and some files into its working directory. Scripts still use the user's Go caches.
 func setup(env *testscript.Env) error {
 	home, err := surroundings(env.WorkDir)
 	if err != nil {
@@ -373,8 +373,8 @@ func load(data []byte) (*report.JSON, error) {
 	return j, nil
 }
 
-// The function "cells" is the command "cells" of test scripts. It writes the cells (drivers in timed
-// phases) of the JSON report that was printed last to a file. Each line has a cell's workload, phase,
+// The function "cells" is the command "cells" of test scripts. It reads the JSON report that was printed
+// last, and writes its cells (drivers in timed phases) to a file. Each line has a cell's workload, phase,
 // driver and status. For example: cells got.txt
 func cells(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
@@ -396,9 +396,9 @@ func cells(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o644))
 }
 
-// The function "trials" is the command "trials" of test scripts. It writes the trials of the JSON
-// report that was printed last to a file, with only the properties that must not depend on
-// chance, as in: trials got.txt
+// The function "trials" is the command "trials" of test scripts. It reads the JSON report that was
+// printed last, and writes its trials to a file, with only the properties that must not depend on
+// chance. For example: trials got.txt
 func trials(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: trials file")

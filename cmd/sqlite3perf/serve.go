@@ -81,7 +81,7 @@ const (
 	headerTime = 10 * time.Second
 	readTime   = 30 * time.Second
 	writeTime  = 2 * time.Minute
-	endTime    = 5 * time.Second // for unfinished answers when serve ends
+	endTime    = 5 * time.Second // for unfinished answers when the server ends
 )
 
 func serve(ctx context.Context, env *cli.Environment, o *serveOptions) error {

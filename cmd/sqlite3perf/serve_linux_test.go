@@ -280,13 +280,13 @@ func TestServeKilled(t *testing.T) {
 	other := p.start("run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "100000", "--store", "results.db", "--dir", "databases")
 	other.until("round 1")
 	if status, _ := s.ask("POST", endless); status != http.StatusConflict {
-		t.Errorf("while another is measured: status %d", status)
+		t.Errorf("while another run is measured: status %d", status)
 	}
 	other.signal(os.Kill)
 	other.wait()
 	p.alone()
 	if status, c := s.ask("POST", `{"rounds": 6}`); status != http.StatusOK {
-		t.Errorf("after it was killed: status %d: %+v", status, c)
+		t.Errorf("after the other run was killed: status %d: %+v", status, c)
 	}
 	s.events("ended", func(c current) bool { return c.Job.State == "ended" && len(c.Runs) == 0 })
 }

@@ -82,7 +82,7 @@ func TestInterruptedOnce(t *testing.T) {
 				t.Errorf("it said:\n%s", s.said.String())
 			}
 			if out := s.stdout.String(); !strings.Contains(out, "./better") || !strings.Contains(out, "insert") {
-				t.Errorf("the table of what was measured:\n%s", out)
+				t.Errorf("no table of the measured phases:\n%s", out)
 			}
 			r := p.last().Run
 			if r.Stopped != result.StoppedInterrupted || r.Rounds < 3 || len(r.Trials) < 6 || len(r.Trials) > 2*r.Rounds+1 || r.Ended.IsZero() {
@@ -122,8 +122,8 @@ func TestInterruptedGate(t *testing.T) {
 	p.alone()
 }
 
-// TestInterruptedDoctor checks that an interrupted doctor prints the facts that it has already
-// found.
+// TestInterruptedDoctor checks that the command "doctor", if interrupted, prints the facts that it has
+// already found.
 func TestInterruptedDoctor(t *testing.T) {
 	t.Parallel()
 	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
@@ -143,8 +143,8 @@ func TestInterruptedDoctor(t *testing.T) {
 	p.alone()
 }
 
-// TestSoakInterruptedProfile checks that an interrupted profile prints and writes the samples
-// taken so far.
+// TestSoakInterruptedProfile checks that the command "profile", if interrupted, prints and writes the
+// samples taken so far.
 func TestSoakInterruptedProfile(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -173,7 +173,7 @@ func TestSoakInterruptedProfile(t *testing.T) {
 		t.Errorf("it printed:\n%s", out)
 	}
 	if out, err := p.command("runs").CombinedOutput(); err != nil || !strings.Contains(string(out), "profile of query, interrupted") {
-		t.Errorf("%v: it is not stored:\n%s", err, out)
+		t.Errorf("%v: the profile is not stored:\n%s", err, out)
 	}
 	for name, want := range map[string]bool{"good.allocs.pprof": true, "sleeps.allocs.pprof": false} {
 		if _, err := os.Stat(filepath.Join(p.dir, "out", name)); (err == nil) != want {
@@ -330,9 +330,9 @@ func TestWorkerThatNobodyReads(t *testing.T) {
 	}
 }
 
-// TestReaderGoesAway runs the command with a reader of the output that has gone away, as the program
-// head does. The run must not end early. All its results must be stored, the error must say how to
-// print them, and nothing may be left behind.
+// TestReaderGoesAway runs the command while nobody reads its output, because the reader has gone away, as
+// the program head does after some lines. The run must not end early. All its results must be stored, the
+// error must say how to print them, and nothing may be left behind.
 func TestReaderGoesAway(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

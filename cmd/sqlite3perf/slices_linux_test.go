@@ -28,9 +28,9 @@ func (quietly) Built(int, int, string, error) {}
 
 // BenchmarkSlices measures the drivers of a default run, first on workloads with one client, and then on
 // workloads with several clients. Each round measures them in several ways: each trial alone, trials that take
-// turns at whole phases, and trials that take turns at slices (parts of phases) of several lengths. Slices of
-// phases with several clients are at least 250 times as long as the names of the lengths say. For each phase
-// and each way, BenchmarkSlices prints how much longer an operation takes than in a trial alone (the geometric
+// turns at whole phases, and trials that take turns at slices (parts of phases) of several lengths. If a phase
+// has several clients, its slices are at least 250 times as long as the printed length. For each phase and
+// each way, BenchmarkSlices prints how much longer an operation takes than in a trial alone (the geometric
 // mean over the drivers), and how much the ratios between drivers vary from round to round. Then it prints how
 // far these ratios differ from the ratios of trials alone, and from the ratios with the longest slices.
 // docs/proofs.md has the figures.
@@ -118,7 +118,7 @@ func benchmarkSlices(b *testing.B, workloads string, lengths ...time.Duration) {
 	for b.Loop() {
 		round(true)
 	}
-	excess := map[time.Duration][]float64{} // by length of the slices; for each phase, the variance of the differences from the ratios of trials alone, minus the variance that noise explains
+	excess := map[time.Duration][]float64{} // for each length of slices, one value per phase: the variance of the differences from trials alone, minus the variance that noise explains
 	for _, at := range slices.Sorted(maps.Keys(logs)) {
 		for _, l := range lengths {
 			fmt.Println(line(at, l, logs[at], alone, lengths[len(lengths)-1]))

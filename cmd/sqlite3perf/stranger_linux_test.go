@@ -188,7 +188,7 @@ func TestEveryCommandGetsStrangersWorkloads(t *testing.T) {
 func TestStrangersWorkload(t *testing.T) {
 	outside := t.TempDir()
 	victim := filepath.Join(outside, "victim.db")
-	for _, dir := range []string{outside, t.TempDir()} { // after the loop, the second one is the working directory
+	for _, dir := range []string{outside, t.TempDir()} { // after the loop, the second directory is the working directory
 		t.Chdir(dir)
 		db, err := sql.Open("sqlite", "file:victim.db")
 		if err != nil {
@@ -250,7 +250,7 @@ func TestStrangersWorkload(t *testing.T) {
 		t.Errorf("files before %q and after %q", names, after)
 	}
 	if after, err := os.ReadFile(victim); err != nil || string(before) != string(after) || len(namesIn(t, outside)) != 1 {
-		t.Errorf("the other database was written, or a file made beside it: %v", err)
+		t.Errorf("the other database was changed, or a file was created next to it: %v", err)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestReportsMutated(t *testing.T) {
 		}
 	}
 	if read == 0 {
-		t.Error("none was read")
+		t.Error("no mutated report was read")
 	}
 }
 
@@ -322,7 +322,7 @@ func TestSoakStoresMutated(t *testing.T) {
 		stderrOf(t, "merge", "theirs.db", "--store", "mine.db") // merge lists stores that it refuses
 	}
 	if read == 0 {
-		t.Error("none was read")
+		t.Error("no mutated store was read")
 	}
 }
 
@@ -393,7 +393,7 @@ func TestRecordingsMutated(t *testing.T) {
 		}
 	}
 	if read == 0 {
-		t.Error("none was read")
+		t.Error("no mutated recording was read")
 	}
 }
 

@@ -94,7 +94,8 @@ func TestFirstScreen(t *testing.T) {
 	if out, err := os.ReadFile(file); err != nil || !strings.Contains(string(out), whole) {
 		t.Errorf("-o: %v\n%s", err, out)
 	}
-	// A terminal gets no picture, but the names of all pictures.
+	// A terminal shows no picture: the error says how to write the picture to a file. If there is no
+	// such picture, the error lists the names of all pictures.
 	for args, want := range map[string]string{
 		"--chart tiny-query":              "picture tiny-query: a terminal does not show it: name a file with -o, such as -o tiny-query.svg\n",
 		"--chart tiny-query --format png": "such as -o tiny-query.png\n",
@@ -139,7 +140,7 @@ func TestTuneOnTerminal(t *testing.T) {
 		return strings.Count(text, "\n") <= 16 && strings.Contains(words, "not shown") && strings.Contains(words, " --full")
 	}
 	if !isShort(out.String()) {
-		t.Errorf("it is not short:\n%s", out.String())
+		t.Errorf("the output is too long for the terminal:\n%s", out.String())
 	}
 	again := terminal(t, "show", "last", "--full", "--store", filepath.Join(here, "results.db"))
 	if beginning := strings.Join(strings.Fields(out.String()), " ")[:20]; !strings.HasPrefix(strings.Join(strings.Fields(again), " "), beginning) || isShort(again) {

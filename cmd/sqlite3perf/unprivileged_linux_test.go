@@ -27,7 +27,7 @@ func unprivileged() {
 // withoutSeccomp runs a command that may not use seccomp, as in some containers.
 func withoutSeccomp() {
 	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number of the call
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // loads the number of the system call
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_SECCOMP},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},

@@ -11,9 +11,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The function "live" is the command "live" of test scripts. It opens a database in WAL mode, as an
-// application does, and keeps it open, so that what it commits is only in the write-ahead log. For
-// example: live app.db 'INSERT …'
+// The function "live" is the command "live" of test scripts. Like an application, it opens a database in
+// WAL mode, runs statements, and keeps the database open. So the committed rows are only in the
+// write-ahead log. For example: live app.db 'INSERT …'
 func live(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: live file statements")

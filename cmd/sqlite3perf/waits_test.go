@@ -76,7 +76,7 @@ func TestSoakLocksTimeWaited(t *testing.T) {
 			delete(wants, w.For)
 		}
 		for what := range wants {
-			t.Errorf("%s with a %s: nothing is known of waits for the %s", c.Driver, c.Choice.Pool(), what)
+			t.Errorf("%s with a %s: no figures about waits for the %s", c.Driver, c.Choice.Pool(), what)
 		}
 	}
 }

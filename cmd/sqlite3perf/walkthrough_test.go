@@ -70,7 +70,7 @@ func TestSoakWalkthrough(t *testing.T) {
 		// Up to 99 events may end differently than in the recording. Two visitors may have been logged in
 		// as the same user at the same time, and the replay may run their requests in another order.
 		if m := differently.FindSubmatch(out); m != nil && len(m[1]) > 2 {
-			t.Errorf("%s: the replay is not what was recorded:\n%s", line, out)
+			t.Errorf("%s: the replay differs from the recording:\n%s", line, out)
 		}
 		for command, want := range wanted {
 			if strings.HasPrefix(line, command+" ") {
@@ -82,7 +82,7 @@ func TestSoakWalkthrough(t *testing.T) {
 		}
 	}
 	for command := range wanted {
-		t.Errorf("the page has no %s", command)
+		t.Errorf("docs/walkthrough.md lacks the command %s", command)
 	}
 	replayedEverywhere(t, shop, env)
 }

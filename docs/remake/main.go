@@ -7,8 +7,8 @@
 //
 //	<!-- output of: sqlite3perf reproduce writers -->
 //
-// If a command ends with "| head -20", the document shows the first 20 lines of its output. Words
-// other than "output" select a part of the output: see the variable "parts".
+// If a command ends with "| head -20", the document shows the first 20 lines of its output. In place of
+// "output", another word before "of:" selects a part of the output: see the variable "parts".
 //
 // With arguments, only outputs whose command contains one of the arguments are regenerated.
 package main
@@ -97,8 +97,8 @@ func answer(report string) string {
 	return without(strings.TrimSuffix(first, "\n")+"\n", "how sure ", "repeated ", "machine ", "noise ", "warning ")
 }
 
-// cells returns the list of cells (timed phases) in an answer of compare, without the lines before
-// and after the list, and without the columns after the ratio's interval.
+// cells returns the list of cells (timed phases) in an answer of the command "compare", without the lines
+// before and after the list, and without the columns after the ratio's interval.
 func cells(report string) string {
 	_, list, _ := strings.Cut(answer(report), "\nverdict ")
 	for _, next := range []string{"\nover all ", "\nsides "} {

@@ -80,7 +80,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestParts checks which part of a report a document shows for each word before "of:".
+// TestParts checks which part of a report each word selects, such as "answer" in "<!-- answer of: … -->".
 func TestParts(t *testing.T) {
 	const report = "b is slower\nthan a.\nverdict  cell  ratio         p  n\nslower   x     2x (1 to 3)  0.1  9\nover all      b\nhow sure      very\n              much\nsides         a and b\nmeasured      now\nnoise         much\nwarning       a\n              b\n\n" +
 		"Claims\nholds  1. a\n       b\n\n#  verdict  here\n1  holds    2x\n\n== c ==\n\nDrivers\nmattn\n"

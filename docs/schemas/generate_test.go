@@ -327,6 +327,6 @@ func compare(t *testing.T, file string, want []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what its types say: go test ./docs/schemas -update writes it", file)
+		t.Errorf("%s is outdated: go test ./docs/schemas -update writes it", file)
 	}
 }

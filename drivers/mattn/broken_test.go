@@ -36,13 +36,13 @@ func TestSoakSuiteFinds(t *testing.T) {
 				defer cancel()
 				if !asItIs[check] {
 					if err := c.Test(ctx, mattn.New(), t.TempDir()); err != nil {
-						t.Fatalf("the driver as it is: %v", err)
+						t.Fatalf("the unbroken driver fails: %v", err)
 					}
 					asItIs[check] = true
 				}
 				err := c.Test(ctx, &broken{mattn.New(), b}, t.TempDir())
 				if err == nil {
-					t.Fatal("not found")
+					t.Fatal("the check passes, although the driver is broken")
 				}
 				t.Log(err)
 			})

@@ -37,9 +37,9 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 	query := url.Values{}
 	late := driver.Settings{}
 	for name, value := range s {
-		// The library applies its options in its own order: journal_mode before locking_mode, and
-		// settings without an option, such as page_size, last. If that is too early for a setting, it is
-		// set later.
+		// The library applies its options in its own order, for example journal_mode before locking_mode.
+		// Settings without an option, such as page_size, are set after all options. If an option would be
+		// applied too early, its setting is also set after all options.
 		tooEarly := name == "auto_vacuum" && pageSize || name == "journal_mode" && (pageSize || locking)
 		if options[name] && !tooEarly {
 			query.Set("_"+name, value)

@@ -58,7 +58,7 @@ func types(list ...driver.Type) (columns []driver.ColumnType) {
 	return columns
 }
 
-// texts returns a column of texts and NULLs (nil).
+// texts returns a column of texts. The value nil stands for NULL.
 func texts(values ...any) driver.Column {
 	c := driver.Column{Type: driver.Text, Nulls: make([]bool, len(values))}
 	for i, v := range values {
@@ -239,7 +239,7 @@ func TestMisuse(t *testing.T) {
 	err := prepare(t, c, driver.Statement{SQL: "SELECT NULL", Columns: []driver.ColumnType{{Type: driver.Int}}}).
 		Query(t.Context(), nil, 0, func(driver.Row) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "column 1 is declared int and holds NULL") {
-		t.Errorf("NULL in a column that is declared without: got error %v", err)
+		t.Errorf("NULL in a column that is declared without NULL: got error %v", err)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestSoakNodesAreCharged(t *testing.T) {
 			continue
 		}
 		if cpu := a.Sample.UserNS + a.Sample.SystemNS; cpu <= own {
-			t.Errorf("%d ns of CPU are charged, and this process alone has used %d", cpu, own)
+			t.Errorf("the sample has %d ns of CPU time, want more than the %d ns that this process alone has used", cpu, own)
 		}
 		return
 	}

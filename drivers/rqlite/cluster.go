@@ -35,7 +35,7 @@ type cluster struct {
 }
 
 var (
-	attachedMu sync.Mutex              // protects attached, and the users of each cluster
+	attachedMu sync.Mutex              // protects the variable "attached", and the field "users" of each cluster
 	attached   = map[string]*cluster{} // clusters by the path of the database
 )
 
@@ -343,7 +343,7 @@ func firstAnswer[T any](c *cluster, ask func(address string) (T, error)) (answer
 }
 
 // call sends an HTTP request to one node after another until a node answers. The library has no
-// method that sends requests to any path.
+// method that sends a request to an arbitrary path.
 func (c *cluster) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	return firstAnswer(c, func(u string) ([]byte, error) {
 		// Sending a whole database may take long, so first make sure that the node is not stopped.

@@ -53,7 +53,7 @@ func TestSoakHarm(t *testing.T) {
 	}
 	for _, m := range h.Missing {
 		if m.Lost != 0 || m.Rows != 0 {
-			t.Errorf("node %s lacks %d rows that were acknowledged, and %d of those that are there", m.Member, m.Lost, m.Rows)
+			t.Errorf("node %s lacks %d acknowledged rows, and %d rows that another node has", m.Member, m.Lost, m.Rows)
 		}
 	}
 	for _, l := range h.Reads {
@@ -155,10 +155,10 @@ func TestQuorum(t *testing.T) {
 		t.Errorf("one node of three leads: %v", err)
 	}
 	if err := db.ExecAt(ctx, 2, "INSERT INTO t VALUES (?)", int64(1)); err == nil || strings.Contains(err.Error(), "\n") {
-		t.Errorf("one node of three has acknowledged a write, or does not say in a line why not: %v", err)
+		t.Errorf("one node of three has acknowledged a write, or its error is not one line: %v", err)
 	}
 	if err := db.ExecAt(ctx, 0, "INSERT INTO t VALUES (?)", int64(1)); err == nil || strings.Contains(err.Error(), "\n") {
-		t.Errorf("a node that is dead has acknowledged a write, or does not say in a line why not: %v", err)
+		t.Errorf("a dead node has acknowledged a write, or its error is not one line: %v", err)
 	}
 	var both sync.WaitGroup
 	for i := range 2 {
@@ -191,11 +191,11 @@ func TestNotHarmed(t *testing.T) {
 		}
 	}
 	if err := db.Restart(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "still runs") {
-		t.Errorf("a node that runs is started again: %v", err)
+		t.Errorf("restarting a running node: %v", err)
 	}
 	err := db.ExecAt(t.Context(), 0, "INSERT INTO nowhere VALUES (1)")
 	if err == nil || !strings.Contains(err.Error(), "no such table: nowhere") {
-		t.Errorf("an error of SQLite is not told: %v", err)
+		t.Errorf("want SQLite's error message: %v", err)
 	}
 	if _, err := db.IntsAt(t.Context(), 0, "weak", "SELECT 1, 2"); err == nil {
 		t.Error("two columns are read as one")

@@ -123,12 +123,12 @@ func TestHostileNode(t *testing.T) {
 				t.Errorf("%d bytes", len(err.Error()))
 			}
 			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 200 {
-				t.Errorf("it took %d MiB", used)
+				t.Errorf("the driver allocated %d MiB", used)
 			}
 		})
 	}
 	if n := elsewhere.Load(); n > 0 {
-		t.Errorf("%d requests went to where a node pointed", n)
+		t.Errorf("%d requests went to an address that a node named", n)
 	}
 }
 

@@ -31,10 +31,10 @@ func TestChildIsCharged(t *testing.T) {
 	own := ownCPU(t) - before
 	s := samples(t, answers)[0].Sample
 	if cpu := s.UserNS + s.SystemNS; cpu <= own {
-		t.Errorf("%d ns of CPU are charged, and this process alone has used %d", cpu, own)
+		t.Errorf("the sample has %d ns of CPU time, want more than the %d ns that this process alone has used", cpu, own)
 	}
 	if rss := ownPeak(t); s.PeakRSSBytes < rss+30<<20 {
-		t.Errorf("%d bytes are charged, and this process alone has held %d", s.PeakRSSBytes, rss)
+		t.Errorf("the sample has %d bytes of memory, want 30 MiB more than the %d bytes of this process alone", s.PeakRSSBytes, rss)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 // available everywhere, and the tests must be the same everywhere.
 var standIn string
 
-// TestMain builds the program at standIn, which most tests use. If TEST_SQINN is set, it is the path of
-// a real executable of sqinn, and they use that.
+// TestMain builds the program at standIn, which most tests use. If TEST_SQINN is set to the path of a real
+// executable of sqinn, these tests use that executable instead.
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {

@@ -37,6 +37,6 @@ func TestAdHocIsCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	if busy := lib.CheckReset(); busy != "" {
-		t.Errorf("%q is still under way after its execution", busy)
+		t.Errorf("%q has not been reset after its execution", busy)
 	}
 }

@@ -111,7 +111,7 @@ func TestCluster(t *testing.T) {
 	}
 	second := leader(t, c)
 	if second == first {
-		t.Fatal("after the leader's death it is still the leader")
+		t.Fatal("the killed leader is still the leader")
 	}
 	if err := first.Restart(t.Context(), 3); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestCluster(t *testing.T) {
 		t.Errorf("node 1 came back as a %s of %s, want a Follower of %s", s.State, s.Leader, second.ID)
 	}
 	if err := first.Restart(t.Context(), 3); err == nil {
-		t.Error("a node that runs was started again")
+		t.Error("restarting a running node: no error")
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 // AnswerWriter writes an answer in one of its formats.
 type AnswerWriter func(w io.Writer, format string, opts document.Options) error
 
-// PrintAnswer prints an answer to the file of the options or to standard output. The parameter "again" is
-// the command that prints the answer once more. If it is "", hints and errors name "the same command".
+// PrintAnswer prints an answer to o.File or, if that is "", to standard output. The parameter "again" is the
+// command that prints the answer once more. If "again" is empty, hints and errors name "the same command".
 func (o *OutputOptions) PrintAnswer(env *Environment, write AnswerWriter, again string) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines, opts.Hints, opts.Source = o.Screen(env), AllOfIt, o.Source
@@ -57,8 +57,8 @@ func (o *OutputOptions) PrintStored(env *Environment, run *result.Run, write Ans
 }
 
 // Keep stores an answer with the run that it is about. If run.ID is 0, the run has an answer instead of
-// samples and is not stored yet, so Keep stores it too, and sets its ID. If that fails, Keep prints the reason
-// and returns no error, so that the caller still prints the answer. The ID of a run that is not stored is 0.
+// samples and is not stored yet, so Keep also stores the run and sets run.ID. If storing fails, Keep prints
+// the reason and returns no error, so that the caller still prints the answer. A new run's ID is then 0.
 func Keep(ctx context.Context, env *Environment, storeFile string, run *result.Run, answer keeper) {
 	begun := run.ID != 0
 	if !begun {

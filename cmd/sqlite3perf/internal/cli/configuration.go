@@ -43,8 +43,8 @@ const (
 // reachKey is the annotation in which a flag stores its [Reach].
 const reachKey = "sqlite3perf_reach"
 
-// Reaching sets the [Reach] of flags. It is called where the flags are declared. The value applies to the
-// flags with these names in all commands.
+// Reaching sets the [Reach] of flags. It is called where the flags are declared. The flags with these
+// names have this Reach in all commands.
 func Reaching(f *pflag.FlagSet, r Reach, names ...string) { annotate(f, reachKey, string(r), names) }
 
 // ReachOf returns the [Reach] of the flags with the given name, in all commands.

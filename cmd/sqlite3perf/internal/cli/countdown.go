@@ -116,7 +116,7 @@ func (c *countdown) remaining(now time.Time) (left time.Duration, late bool) {
 // measures reports whether the user also waits for the measurement, not only for the workers to be built.
 func (c *countdown) measures() bool { return c.Measure > 0 || c.Longer }
 
-// The method "before" says what is left while the workers are built. The result "share" is the part of
+// The method "before" says how much time is left while the workers are built. The result "share" is the part of
 // the time that is over, from 0 to 1.
 func (c *countdown) before(now time.Time) (text string, share float64) {
 	doing := "downloading"
@@ -130,7 +130,7 @@ func (c *countdown) before(now time.Time) (text string, share float64) {
 	return c.until(left, late, doing), c.share(now, left)
 }
 
-// The method "during" says what is left while trials run. The parameter "left" is the estimated time
+// The method "during" says how much time is left while trials run. The parameter "left" is the estimated time
 // until the run's end. It is 0 if there is no estimate yet, or if the run has ended.
 func (c *countdown) during(now time.Time, left time.Duration, ended bool, words string) (text string, share float64) {
 	if left > 0 || ended {
@@ -159,9 +159,9 @@ func (c *countdown) share(now time.Time, left time.Duration) float64 {
 	return c.shown
 }
 
-// Await begins to show on the bar, every second, how long the user has to wait. It does so until the first
-// trial has ended. The function "what" returns nil if there is nothing to wait for. Without a bar, Await
-// does not call it.
+// Await makes the bar show, every second until the first trial has ended, how long the user has to wait.
+// The function "what" returns what the user waits for, or nil if there is nothing to wait for. Without a
+// bar, Await does not call "what".
 func (p *Progress) Await(what func() *Await) {
 	if p.bar == nil {
 		return
@@ -198,7 +198,7 @@ func (p *Progress) tick() {
 	}
 }
 
-// stopTicks stops showing the countdown every second, which [Progress.Await] started.
+// stopTicks ends the display of the countdown that [Progress.Await] began.
 func (p *Progress) stopTicks() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

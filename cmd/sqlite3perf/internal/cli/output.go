@@ -233,9 +233,9 @@ func screenLines(height int) int {
 // of a phase.
 const ScaleHint = "--scale"
 
-// Print calls the function "write" to print results to the file of the options or to standard
-// output. It also prints them to the files in o.More, even if writing one of them fails. The parameter
-// "again" is the command that prints the same results once more, for error messages.
+// Print calls the function "write" to print results to o.File or, if that is "", to standard output.
+// It also prints them to the files in o.More, even if writing one of them fails. The parameter "again" is
+// the command that prints the same results once more, for error messages.
 func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, document.Options) error, again string) error {
 	var failures []error
 	for _, to := range o.Each() {
@@ -262,8 +262,8 @@ func (o *OutputOptions) print(env *Environment, write func(io.Writer, string, do
 	return nil
 }
 
-// Put writes data to the file of the options. It replaces an existing regular file as a whole, and only
-// after all data has been written.
+// Put writes data to o.File. It replaces an existing regular file as a whole, and only after all data has
+// been written.
 func (o *OutputOptions) Put(data []byte) error {
 	file, whole := o.Target()
 	if !whole {
@@ -272,7 +272,7 @@ func (o *OutputOptions) Put(data []byte) error {
 	return process.Replace(file, data)
 }
 
-// Again returns a command with the flags for the format and the store of the options.
+// Again adds --format and --store to a command, so that it uses the same format and store as o.
 func (o *OutputOptions) Again(command string) string {
 	if o.Format != TableFormat {
 		command += " --format " + o.Format

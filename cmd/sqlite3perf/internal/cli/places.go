@@ -184,8 +184,8 @@ func (s Workshop) InMeasuredVersion(ctx context.Context, ref build.Ref, name str
 	return build.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), s.Known)
 }
 
-// MeasuredRefs returns the drivers of a run in the versions that it measured, by their names in the
-// run. It leaves out the drivers for which MeasuredRef returns an error.
+// MeasuredRefs returns the drivers of a run in the versions that the run measured. The keys are the
+// drivers' names in the run. MeasuredRefs leaves out drivers for which MeasuredRef returns an error.
 func (s Workshop) MeasuredRefs(ctx context.Context, a *stats.Analysis) map[string]build.Ref {
 	refs := map[string]build.Ref{}
 	for i := range a.Run.Cases {

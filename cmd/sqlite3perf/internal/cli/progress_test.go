@@ -89,7 +89,7 @@ func TestProgressOfManyRounds(t *testing.T) {
 }
 
 // TestProgressOfLeastRounds checks the progress of a run without a fixed number of rounds. It must name the least
-// number of rounds, because there is no answer before. A long message must be broken between words.
+// number of rounds, because fewer rounds give no answer. A long message must be broken between words.
 func TestProgressOfLeastRounds(t *testing.T) {
 	for width, wants := range map[int][]string{
 		120: {"round 5 of at least 6, trial 70 of 80, about 3m45s left ", "round 7, trial 70 of 80", "eight ch\neight ch"},
@@ -219,7 +219,7 @@ func TestEstimateOnTerminal(t *testing.T) {
 	for _, takes := range []time.Duration{4 * time.Minute, 8 * time.Minute} {
 		p.Planned(lab.Plan{Cases: 10, Phases: 10, Trials: 60, Schedule: lab.Schedule{Rounds: 6}, Takes: takes})
 		if strings.Contains(out.String(), "\n") {
-			t.Errorf("a line stays: %q", out.String())
+			t.Errorf("a line was printed: %q", out.String())
 		}
 		trial()
 		if want := "trial 3 of 30, about 2m0s left of " + document.Roughly(takes); !strings.Contains(out.String(), want) {

@@ -58,7 +58,8 @@ If rows do not match, they are counted, the first ten are shown, and the exit st
 	return cmd
 }
 
-// reading is one of the ways in which bench reads the table: a driver, with or without a pipeline.
+// reading is one of the ways in which the command "bench" reads the table: a driver, with or without a
+// pipeline.
 type reading struct {
 	*task
 	how     string // "pipeline", or "" for one connection

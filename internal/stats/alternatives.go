@@ -113,8 +113,8 @@ type PhaseRatio struct {
 }
 
 // Phases returns, for each phase, the time of alternative i divided by the time of alternative j. It
-// leaves out the phases that [AlternativesOf] leaves out. The intervals are wide enough that all of
-// them together contain their true ratios with at least the given confidence.
+// leaves out the phases that [AlternativesOf] leaves out. The intervals are wide enough that, with
+// at least the given confidence, every interval contains its true ratio.
 func (a *Alternatives) Phases(i, j int, confidence float64) (list []PhaseRatio) {
 	confidence = 1 - (1-confidence)/float64(max(len(a.work), 1))
 	for _, w := range a.work {

@@ -58,7 +58,7 @@ func TestAlternatives(t *testing.T) {
 		t.Error(status)
 	}
 	if _, none := a.MoreFailed(1, 1); none {
-		t.Error("the second failed nowhere")
+		t.Error("MoreFailed reports the second alternative, whose operations never failed")
 	}
 	run := alternatives()
 	for i := range run.Trials {
@@ -67,7 +67,7 @@ func TestAlternatives(t *testing.T) {
 		}
 	}
 	if told, seems := stats.AlternativesOf(run, 3, "").MoreFailed(2, 6); !told || !seems {
-		t.Errorf("the third failed in each round of one of its cases: %v %v", told, seems)
+		t.Errorf("operations of the third alternative failed in each round, but told is %v and seems is %v", told, seems)
 	}
 	if told, _ := stats.AlternativesOf(run, 3, "").MoreFailed(2, 7); told {
 		t.Error("eight rounds are not enough for seven comparisons: 7 × 2/256 > 0.05")

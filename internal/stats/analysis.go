@@ -159,8 +159,8 @@ func (a *Analysis) Proof(driver string) *protocol.Proof {
 	return nil
 }
 
-// InForce returns the settings that were in force in a trial of the case, including settings that
-// nobody set. These are the settings that the worker read back. If the parameter "asked" has a
+// InForce returns the settings that were in force in a trial of the case, as the worker read them
+// back. They include the defaults of settings that nobody set. If the parameter "asked" has a
 // setting, InForce returns the value in "asked" instead.
 func (o *Outcome) InForce(asked driver.Settings) driver.Settings {
 	if p := o.Proof(); p != nil && len(p.Connections) > 0 {

@@ -188,8 +188,8 @@ func pink(r *rand.Rand, n int, share float64) []float64 {
 }
 
 // lag1 returns the correlation of the ranks of successive values of a series. First it subtracts
-// the level from each value: the median of its part, as [levels] divides the series. Equal values
-// have the same rank.
+// from each value the median of the part that contains the value. The parts are those that [levels]
+// returns. Equal values have the same rank.
 func lag1(values []float64) float64 {
 	x := slices.Clone(values)
 	parts, _ := levels(x)

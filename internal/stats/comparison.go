@@ -91,8 +91,8 @@ type Comparison struct {
 	Unlike []Unlike    // workloads in which the two sides have cells of the same name that do different work
 	Mean   *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
 
-	// MeanInRun is Mean with the interval that the run's own report shows. It is nil if the field InRun
-	// of the cells is nil.
+	// MeanInRun is Mean with the interval that the run's own report shows. It is nil if InRun is nil
+	// for any of the cells that count in Mean.
 	MeanInRun *Summary
 }
 

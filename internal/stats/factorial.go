@@ -249,9 +249,9 @@ func (e *Effect) measure(list []combination, confidence float64) bool {
 	return true
 }
 
-// dependence compares the effects that e has with the different values of another factor. The
-// parameter "list" has the combinations of values over which e was computed. The parameter "place"
-// is the index of the other factor.
+// dependence computes the effect e for each value of another factor separately, and compares the
+// results. The parameter "list" has the combinations of values over which e was computed. The
+// parameter "place" is the index of the other factor.
 func (e *Effect) dependence(list []combination, place int, other Factor, follows bool, confidence float64) Dependence {
 	d := Dependence{Factor: other.Name}
 	for i, v := range other.Values {

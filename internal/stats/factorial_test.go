@@ -259,7 +259,7 @@ func TestBesideCluster(t *testing.T) {
 			t.Errorf("rows %q, want %q", got, c.rows)
 		}
 		if o := a.Overall; len(o.Tables) != 2 || len(o.LeftOut) > 0 || len(o.Drivers) != 2 || o.Base != "near" {
-			t.Errorf("overall: tables %v without %v, drivers %+v, base %q; want 2 and 2, and near", o.Tables, o.LeftOut, o.Drivers, o.Base)
+			t.Errorf("overall: tables %v, left out %v, drivers %+v, base %q; want 2 tables, 2 drivers and base near", o.Tables, o.LeftOut, o.Drivers, o.Base)
 		}
 		for _, e := range a.Factorials[0].Effects {
 			if e.Driver == "near" && len(c.local) == 1 {

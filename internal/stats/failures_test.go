@@ -175,7 +175,7 @@ func TestFailuresInFewRoundsOfDrivers(t *testing.T) {
 			}
 		}
 		if n := unrankedOf(stats.Analyze(run, "")); n != 2 {
-			t.Errorf("%d rounds: %d rows without a rank, want the 2 of which 90 %% fail", rounds, n)
+			t.Errorf("%d rounds: %d rows without a rank, want the 2 rows of the driver with 90 %% failures", rounds, n)
 		}
 	}
 }

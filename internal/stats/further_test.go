@@ -26,7 +26,7 @@ func TestFurther(t *testing.T) {
 		t.Errorf("%d more rounds at 1.15, %d at 1.08: want more for the smaller difference", far, near)
 	}
 	if little, much := further(20, 1, 0.2), further(20, 1, 0.4); little <= 0 || much <= little {
-		t.Errorf("of two that are equal, %d more rounds with much noise, %d with little", much, little)
+		t.Errorf("two equal sets need %d more rounds with much noise, %d with little: want more with much noise", much, little)
 	}
 }
 

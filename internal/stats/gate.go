@@ -64,7 +64,7 @@ type Gate struct {
 type Gated struct {
 	*Compared
 	State State
-	Why   string    // explains the state GateTooFew, the verdict Differing and failed operations; for the verdict Bad, see the Reason of each side's cell
+	Why   string    // explains the state GateTooFew, some cells with GatePossible, the verdict Differing and failed operations; for the verdict Bad, see the Reason of each side's cell
 	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for judging the run repeatedly (see [Look]) and for the number of cells
 	Again *Compared // the second measurement; nil if there was none
 

@@ -55,7 +55,7 @@ func TestTooShortSide(t *testing.T) {
 			t.Errorf("%v: %v, want %v", times, got, want)
 		}
 		if stats.CompareRunBy(a, "memory").Cells[0].TooShort() {
-			t.Errorf("%v: memory is too short", times)
+			t.Errorf("%v: the comparison by memory is marked as too short", times)
 		}
 	}
 }

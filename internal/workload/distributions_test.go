@@ -58,7 +58,7 @@ func TestDistributions(t *testing.T) {
 		for k, c := range counts {
 			want := n * weight(k) / sum
 			if math.Abs(float64(c)-want) > 5*math.Sqrt(want) {
-				t.Errorf("column %d: %d is there %d times, want about %.0f", j, k, c, want)
+				t.Errorf("column %d: %d occurs %d times, want about %.0f", j, k, c, want)
 			}
 		}
 	}

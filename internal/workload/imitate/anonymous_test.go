@@ -54,7 +54,7 @@ func TestSmallIntegers(t *testing.T) {
 		}
 	}
 	if !strings.Contains(w.YAML, ", 987]}") && !strings.Contains(w.YAML, ", 986]}") {
-		t.Error("the highest of a range is not as it was")
+		t.Error("the upper bound of a range is not kept")
 	}
 	for i := range c.Queries {
 		if q := &c.Queries[i]; q.Rows[1] < q.Rows[0]/1.5-0.1 || q.Rows[1] > q.Rows[0]*1.5+0.1 {

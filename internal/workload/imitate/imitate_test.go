@@ -188,7 +188,7 @@ func TestChecks(t *testing.T) {
 		schema := w.YAML[strings.Index(w.YAML, "schema:"):]
 		for _, words := range out {
 			if strings.Contains(schema, words) || !strings.Contains(notes, words) {
-				t.Errorf("%q is not left out, or not said to be: %s", words, notes)
+				t.Errorf("%q is not left out, or no note says so: %s", words, notes)
 			}
 		}
 		if !keep {
@@ -359,10 +359,10 @@ func TestTimes(t *testing.T) {
 		t.Errorf("%d distinct values, want about %d", n, want)
 	}
 	if n := count(db, "SELECT count(*) FROM times WHERE other GLOB '2*'"); n != 0 {
-		t.Errorf("%d times of a column that has other texts", n)
+		t.Errorf("%d values are times in a column that also has other texts, want none", n)
 	}
 	if n := count(db, "SELECT count(*) FROM points WHERE at GLOB '????-??-?? ??:??:??'"); n != 4000 {
-		t.Errorf("%d times in a key", n)
+		t.Errorf("%d times in a key, want 4000", n)
 	}
 	for _, words := range []string{"CHECK (day > '2018-12-01')", "WHERE sorted > '2019-06-01 00:00:00'"} {
 		if !strings.Contains(w.YAML, words) {

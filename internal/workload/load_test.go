@@ -177,7 +177,7 @@ func TestBuiltinsVerify(t *testing.T) {
 		}
 		for _, ph := range p.Phases {
 			if ph.Query != nil && ph.Query.Rows < 0 {
-				t.Errorf("%s: phase %s expects no number of rows", name, ph.Name)
+				t.Errorf("%s: phase %s does not say how many rows it expects", name, ph.Name)
 			}
 			if ph.Mix == nil {
 				continue
@@ -185,7 +185,7 @@ func TestBuiltinsVerify(t *testing.T) {
 			for _, op := range ph.Mix.Operations {
 				for _, c := range op.Calls {
 					if len(c.Columns) > 0 && c.Rows < 0 {
-						t.Errorf("%s: operation %s expects no number of rows", name, op.Name)
+						t.Errorf("%s: operation %s does not say how many rows it expects", name, op.Name)
 					}
 				}
 			}

@@ -27,7 +27,7 @@ func TestFilled(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		w, _ := imitateFile(t, path, imitate.Options{KeepValues: keep})
 		if strings.Contains(w.YAML, "more_the_audit") || !strings.Contains(w.YAML, "more_orders") || !strings.Contains(w.YAML, "more_here") || strings.Contains(w.YAML, "more_there") {
-			t.Error("want rows to be inserted into orders and here, not into what their triggers fill")
+			t.Error("want rows to be inserted into orders and here, not into the tables that their triggers fill")
 		}
 		notes := strings.Join(w.Notes, "\n")
 		if !strings.Contains(notes, "no rows are inserted into the audit after loading, because trigger audit insert fills it when rows are inserted into orders") {

@@ -81,7 +81,7 @@ func (b *builder) reference(d *dataSet, c *column) generated {
 	return g
 }
 
-// rowsOf returns the numbers of a data set's rows, from the least to the greatest, as bounds of a generator.
+// rowsOf returns the range of a data set's row numbers, which begin at 0, as the bounds of a generator.
 func rowsOf(set string) string { return fmt.Sprintf("[0, $%s - 1]", set) }
 
 // part returns the generator of a column of t.parts. The generator picks the column's values from the data

@@ -75,7 +75,7 @@ func numbered(s *classStats, most int64, number generated, help func(suffix stri
 func digits(n int64) int64 { return int64(len(strconv.FormatInt(n, 10))) }
 
 // uniqueText returns the generator of texts of about the right length. No two texts are equal,
-// because each text contains another number.
+// because each text contains a different number.
 func uniqueText(d *dataSet, c *column, s *classStats) generated {
 	t := d.table
 	width := digits(t.rows)

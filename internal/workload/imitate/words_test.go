@@ -33,6 +33,6 @@ func TestReplaceable(t *testing.T) {
 		}
 	}
 	if !imitate.Replaceable(filepath.Join(t.TempDir(), "none.yaml")) || imitate.Replaceable(t.TempDir()) {
-		t.Error("only a file that is missing can be written without being replaced")
+		t.Error("want true for a missing file, and false for a directory")
 	}
 }

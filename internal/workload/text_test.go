@@ -41,7 +41,7 @@ func TestText(t *testing.T) {
 	files["b.sql"].Data = []byte("CREATE TABLE t(b)")
 	pl, err := w.Plan(workload.Full, nil)
 	if err != nil || pl.Schema != "CREATE TABLE t(a)" {
-		t.Errorf("the plan is of another text: %q, %v", pl.Schema, err)
+		t.Errorf("the plan was made from another text: schema %q, %v", pl.Schema, err)
 	}
 	if parse(named).SHA256() == w.SHA256() {
 		t.Error("another schema has the same hash")

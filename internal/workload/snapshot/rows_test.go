@@ -72,11 +72,11 @@ func TestStrangersQuery(t *testing.T) {
 	for _, sql := range []string{"ATTACH '" + path + "' AS y", "VACUUM INTO '" + other + "'"} {
 		query := "SELECT 1 AS x) LIMIT 1; " + sql + "; SELECT * FROM (SELECT 2 AS x" // the query ends the SELECT that Rows writes around it, and begins another SELECT
 		if _, err := s.Rows(t.Context(), query, []driver.ColumnType{anInt}); err == nil {
-			t.Errorf("%s: it is run", sql)
+			t.Errorf("%s: no error", sql)
 		}
 	}
 	if list := listing(t, filepath.Dir(other)); len(list) > 0 {
-		t.Errorf("there is %v", list)
+		t.Errorf("a query has created the files %v", list)
 	}
 	conn, err := s.db.Conn(t.Context())
 	if err != nil {

@@ -44,7 +44,7 @@ func alternatives() *result.Run {
 func TestAlternatives(t *testing.T) {
 	a := stats.AlternativesOf(alternatives(), 3, "")
 	ratios := a.Ratios(1, 0)
-	if len(ratios) != 8 || math.Abs(ratios[0].Value-0.5) > 1e-9 { // the ratio is 0.25 for write with its checkpoint, and 1 per operation for read
+	if len(ratios) != 8 || math.Abs(ratios[0].Value-0.5) > 1e-9 { // the mean of 0.25 for write (with its checkpoint) and 1 for read (per operation)
 		t.Errorf("%v", ratios)
 	}
 	phases := a.Phases(1, 0, 0.95)

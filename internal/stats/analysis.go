@@ -61,8 +61,8 @@ type Outcome struct {
 	// the case early. Otherwise it is 0.
 	LeftAfter int
 
-	// As is the name of the case's row in a table whose rows differ in more than the driver.
-	// In other tables it is "".
+	// As is the name of the case's row in a table that compares settings or parameters, not only
+	// drivers. In other tables it is "".
 	As string
 }
 

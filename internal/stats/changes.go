@@ -12,15 +12,15 @@ import (
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P estimates the probability that noise alone looks like a change that is at least as clear as this
-	// one. It is the share of random series without a change that can be divided at least as clearly, at any
+	// P estimates the probability that noise alone looks like a change as clear as this one, or clearer. It
+	// is a share of random series without a change: those that can be divided at least as clearly, at any
 	// index. The share is computed for each kind of noise, and P is the greatest of these shares.
 	P float64
 }
 
 const (
-	// ChangeLevel is the probability that any change is found if none of the series that are judged
-	// together has a change.
+	// ChangeLevel is the probability of finding a change in any of the series that are judged
+	// together, if none of them has one.
 	ChangeLevel = 0.05
 
 	// MinChanges is the least number of values of a series in which changes are searched for.
@@ -35,7 +35,7 @@ const (
 	notWeaker = 0.01
 
 	// calibrations is the number of random series that are generated for each strength of noise, to
-	// measure how its values are correlated.
+	// measure how strongly successive values of such noise are correlated.
 	calibrations = 200
 )
 
@@ -85,10 +85,11 @@ func divide(values []float64, from int, level float64) []Change {
 }
 
 // rarer tests whether noise may be the cause of a division of the values into levels. It reorders the values
-// at random many times: the function "imitate" generates noise with the given strength, the least value is
-// placed where the noise is least, and so on. The result p is the share of the random orders that [levels]
-// divides with at least the given distance. The result ok is true if p is at most the given level. Otherwise
-// p is 0. The seed is fixed, so that a series always has the same changes.
+// many times, in the order of random noise. The function "imitate" generates the noise, with the given
+// strength. The least value is placed where the noise is least, the second least value where the noise is
+// second least, and so on. The result p is the share of the random orders that [levels] divides with at
+// least the given distance. The result ok is true if p is at most the given level. Otherwise p is 0. The
+// seed is fixed, so that a series always has the same changes.
 func rarer(values []float64, distance, level float64, imitate generator, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))

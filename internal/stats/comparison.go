@@ -267,7 +267,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	if factor := looksFactor(a.Confidence); factor > 1 { // the run was judged repeatedly, to decide which figures were precise enough
 		looks = func(int) float64 { return factor }
 	}
-	if a.Run.Compares == nil && a.Run.Search == nil { // reports of other runs, which may be judged repeatedly, do not correct their p-values for that
+	if a.Run.Compares == nil && a.Run.Search == nil { // comparisons and searches may be judged repeatedly, but their reports do not correct p-values for that
 		c.findInRun(a)
 	}
 	c.judge(looks)
@@ -328,9 +328,9 @@ func soleDriver(a *Analysis) string {
 	return ""
 }
 
-// looked returns a function that corrects p-values for repeated judging (the looks). The function takes the
-// number of rounds so far, and returns the factor by which p-values are multiplied. The factor is always 1 if
-// the parameter "by" is nil or its field Looks is false.
+// looked returns a function for runs that are judged repeatedly. The function takes the number of rounds so
+// far, and returns the factor that corrects p-values for the repeated judging. The factor is always 1 if the
+// parameter "by" is nil or its field Looks is false.
 func looked(by *result.Compares) func(rounds int) float64 {
 	if by != nil && by.Looks {
 		return spent

@@ -278,7 +278,7 @@ func TestLooks(t *testing.T) {
 
 // TestUnpaired checks that unpaired samples have the p-value of the Mann-Whitney test. There are
 // 12870 ways to divide 16 samples into eight and eight. In four of them, the difference is at least
-// as great and has the same direction.
+// as great as between a and b, in the same direction.
 func TestUnpaired(t *testing.T) {
 	a := []float64{1.01, 1.05, 0.98, 1.10, 1.03, 0.99, 1.02, 1.07}
 	b := []float64{1.11, 1.21, 1.09, 1.30, 1.15, 1.08, 1.16, 1.19}

@@ -140,8 +140,8 @@ func TestFactorialOfDrivers(t *testing.T) {
 	}
 }
 
-// TestFactorialFailures checks that no effect is reported for a change to a value with which
-// more operations fail, or whose case failed.
+// TestFactorialFailures checks that no effect of a value is reported if more operations fail with
+// this value, or if its case failed.
 func TestFactorialFailures(t *testing.T) {
 	run := crossed("d")
 	for i := range run.Trials {

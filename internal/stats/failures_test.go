@@ -146,10 +146,10 @@ func TestSameNeedsFailures(t *testing.T) {
 	}
 }
 
-// TestFailuresInFewRoundsOfDrivers checks that in short runs of equal drivers hardly any row
-// lacks a rank. A driver whose operations nearly all fail must never have a rank, whatever the
-// number of rounds. That must also hold in a run that was judged repeatedly, where six rounds
-// show no significant difference.
+// TestFailuresInFewRoundsOfDrivers checks that in short runs of equal drivers nearly every row has
+// a rank. A driver whose operations nearly all fail must never have a rank, whatever the number of
+// rounds. That must also hold in a run that was judged repeatedly, where six rounds show no
+// significant difference.
 func TestFailuresInFewRoundsOfDrivers(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	const runs = 60

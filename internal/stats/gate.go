@@ -310,9 +310,9 @@ func (g *Gate) Doubtful() (cells []*Gated) {
 }
 
 // Confirm judges the doubtful cells (see [Gate.Doubtful]) again, by a second measurement of the same sides.
-// It gets one comparison for each metric. If the baseline was stored, the second measurement may measure the
-// baseline's driver in the same rounds as the candidate. In that case, each pair of drivers has its
-// own run and comparisons. A doubtful cell that is in no comparison is not confirmed.
+// The parameter "comparisons" has one comparison for each metric. If the baseline was stored, the second
+// measurement may measure the baseline's driver in the same rounds as the candidate. In that case, each pair
+// of drivers has its own run and comparisons. A doubtful cell that is in no comparison is not confirmed.
 func (g *Gate) Confirm(comparisons ...*Comparison) {
 	doubtful := g.Doubtful()
 	for _, cell := range doubtful {

@@ -192,7 +192,7 @@ func TestGateConfirmsVariants(t *testing.T) {
 }
 
 // TestGateWithTooFewRounds checks that a gate does not pass if there are too few rounds to
-// find a regression, unless the intervals exclude one.
+// find a regression, unless the intervals exclude a regression.
 func TestGateWithTooFewRounds(t *testing.T) {
 	for _, c := range []struct {
 		rounds int
@@ -398,7 +398,8 @@ func TestGateSlowTrials(t *testing.T) {
 }
 
 // TestGateExpectations checks that a gate's decision depends on the workloads' expectations of the
-// candidate, and that the candidate is measured until these are decided. Its operations take about 1 ms.
+// candidate, and that the candidate is measured until these are decided. The candidate's operations take
+// about 1 ms.
 func TestGateExpectations(t *testing.T) {
 	for _, c := range []struct {
 		figure   string

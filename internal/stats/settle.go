@@ -100,10 +100,9 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// summaryFactor is about the drivers' ratios in the summary of all tables. They must be this many times
-// as precise as other figures, before a case needs no further trials. There are two reasons. The
-// recommendation of a driver depends on these ratios. They use only rounds in which all cells were
-// measured.
+// summaryFactor says how much more precise than other figures the drivers' ratios in the summary of all
+// tables must be, before a case needs no further trials. There are two reasons. The recommendation of a
+// driver depends on these ratios. And these ratios use only rounds in which all cells were measured.
 const summaryFactor = 2
 
 // typicalPart is a fraction of the requested precision. At least half of the figures should be within

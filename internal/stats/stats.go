@@ -76,8 +76,8 @@ func (s Summary) Spread() (spread float64, ok bool) {
 }
 
 // Inverse returns the summary of the samples' reciprocals. It converts, for example, seconds per
-// row into rows per second. Its median is 1 divided by the median. With an even number of
-// samples, this differs from the median of the reciprocals.
+// row into rows per second. The median of the result is 1 divided by the median of s. With an even
+// number of samples, this differs from the median of the reciprocals.
 func (s Summary) Inverse() Summary {
 	s.Median = reciprocal(s.Median)
 	if i := s.Interval; i != nil {

@@ -76,8 +76,8 @@ func TestRatiosLeaveOut(t *testing.T) {
 	}
 }
 
-// TestInverse checks that the inverse of a summary has 1 divided by the median. With an even number
-// of samples, as here, that is not the median of the reciprocals.
+// TestInverse checks that the median of an inverse is 1 divided by the summary's median. With an
+// even number of samples, as here, that is not the median of the reciprocals.
 func TestInverse(t *testing.T) {
 	times := []float64{1, 1, 1, 3, 4, 4}
 	got := stats.Summarize(times).Inverse()

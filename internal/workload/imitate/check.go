@@ -85,7 +85,7 @@ func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err e
 	return found, nil
 }
 
-// Limits on the generated rows of each data set on which CHECK constraints are tested. The rows
+// Limits on the rows that are generated, for each data set, to test CHECK constraints. The rows
 // come from several seeds, because each trial of a run has another seed.
 const (
 	tried     = 10_000 // greatest number of rows in all

@@ -152,8 +152,8 @@ func private(t *testing.T, path, text string) {
 	}
 }
 
-// TestChecks checks that the workload has the CHECK constraints that generated rows satisfy with
-// many seeds. Unless values are kept, the constraints must not contain values of the database. The missing
+// TestChecks checks that the workload keeps a CHECK constraint if generated rows satisfy it with many
+// seeds. Unless values are kept, the constraints must not contain values of the database. The missing
 // constraints must be listed.
 func TestChecks(t *testing.T) {
 	path := create(t, "checks", func(t *testing.T, db *sql.DB) {

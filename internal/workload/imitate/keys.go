@@ -139,9 +139,10 @@ func (b *builder) keys(t *table) string {
 	})
 }
 
-// domain returns the column of a data set from which the values of the table's column t.parts()[j] are
-// picked, as set.column. For a foreign key, this is the column in the parent's data set. Otherwise domain
-// adds a data set. If the parameter "more" is true, that data set has only values that no loaded row has.
+// domain returns the name of a data set's column, in the form set.column. The values of the table's
+// column t.parts()[j] are picked from it. For a foreign key, it is the column in the parent's data set.
+// Otherwise domain adds a data set. If the parameter "more" is true, that data set has only values that
+// no loaded row has.
 func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
 	c := t.parts()[j]

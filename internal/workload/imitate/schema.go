@@ -50,7 +50,7 @@ type column struct {
 	foreign  *foreign // the foreign key that the column is part of, or nil
 	prose    bool     // a full-text index has the words of the column
 	stats    columnStats
-	names    map[string]string // if the column has few values, their replacements in the workload
+	names    map[string]string // replacements of values in the workload, if the column has few distinct values
 }
 
 // index is an index or a key. The field "sql" is "" if no CREATE INDEX created it.

@@ -123,8 +123,8 @@ func (b *builder) vocabulary(c *column) string {
 	})
 }
 
-// lengths returns, as YAML, a distribution of lengths of texts or blobs. It has the mean of the
-// lengths in the database.
+// lengths returns, as YAML, a distribution of lengths of texts or blobs. Its mean is the mean of
+// the lengths in the database.
 func lengths(s *classStats) string { return lessLengths(s, 0) }
 
 // lessLengths returns lengths as the function "lengths" does, but each length is reduced by the parameter

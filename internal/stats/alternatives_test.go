@@ -81,8 +81,7 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
-// TestAlternativesShort checks that a phase that is too short counts only if there is no other
-// phase.
+// TestAlternativesShort checks that short phases count only if all phases are too short.
 func TestAlternativesShort(t *testing.T) {
 	run := alternatives()
 	for i := range run.Trials {

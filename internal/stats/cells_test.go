@@ -396,7 +396,7 @@ func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	}
 }
 
-// TestNotMeasuredAgain checks that a case without any trial that counts has the status NotMeasured,
+// TestNotMeasuredAgain checks a case without any trial that counts. Its status must be NotMeasured,
 // unless a checksum was wrong.
 func TestNotMeasuredAgain(t *testing.T) {
 	var l lab

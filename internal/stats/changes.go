@@ -43,8 +43,8 @@ const (
 // "series" is the number of series that are judged together. Series of fewer than [MinChanges]
 // values do not count. The method is E-divisive (Matteson, James 2014, Journal of the American
 // Statistical Association 109(505)). It divides the series where the energy distance of the two
-// parts is greatest, provided that almost no other order of the values can be divided as clearly.
-// Then it divides each part in the same way. It assumes no distribution.
+// parts is greatest. But it does so only if almost no other order of the values can be divided as
+// clearly. Then it divides each part in the same way. It assumes no distribution.
 //
 // If the machine drifts from run to run, values are not independent, and a wandering level looks
 // like a step. So the other orders of the values imitate three kinds of noise: independent values,
@@ -244,8 +244,9 @@ func levels(x []float64) (parts [][]float64, distance float64) {
 	return [][]float64{x[:at], x[at:]}, distance
 }
 
-// farthest returns the index at which to divide a series so that the scaled energy distance of
-// its parts is greatest, and that distance. The index is 0 if the series is too short.
+// farthest finds the division of a series into two parts with the greatest scaled energy distance. It
+// returns the index of the first value of the second part, and the distance. The index is 0 if the series is
+// too short.
 func farthest(x []float64) (at int, distance float64) {
 	n := len(x)
 	var left, right, between float64 // sums of the distances of pairs of values: within the left part, within the right part, and between the parts

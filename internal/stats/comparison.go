@@ -118,8 +118,8 @@ type Compared struct {
 	// Typical says that the whole interval of Ratio is within the margin.
 	Typical bool
 
-	// FailAlike says that no operation failed, or that the whole interval of the difference
-	// between the shares of failed operations is within the margin.
+	// FailAlike is true if no operation failed, or if the interval of the difference between the
+	// shares of failed operations is entirely within the margin.
 	FailAlike bool
 
 	P        float64 // p-value of the two-sided test, corrected for judging the run repeatedly (see [Look])

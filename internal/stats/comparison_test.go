@@ -146,8 +146,8 @@ func TestCompareValues(t *testing.T) {
 	}
 }
 
-// TestCompareDriversPerOperation checks that drivers that do different numbers of operations
-// are compared by the time per operation.
+// TestCompareDriversPerOperation compares drivers that do different numbers of operations. They
+// must be compared by the time per operation.
 func TestCompareDriversPerOperation(t *testing.T) {
 	run := &result.Run{}
 	for i, d := range []string{"a", "b", "c"} {

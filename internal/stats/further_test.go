@@ -30,8 +30,8 @@ func TestFurther(t *testing.T) {
 	}
 }
 
-// TestFigureFurther checks that the estimated number of further rounds grows with the square of the
-// interval's width, and that it is 0 for a figure that is precise enough.
+// TestFigureFurther checks the estimated number of further rounds. It must grow with the square of
+// the interval's width, and be 0 for a figure that is precise enough.
 func TestFigureFurther(t *testing.T) {
 	of := func(n int, spread float64) *stats.Figure {
 		return &stats.Figure{Summary: stats.Summary{N: n, Median: 2, Interval: &stats.Interval{Low: 2 - 2*spread, High: 2 + spread}}}

@@ -66,8 +66,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateConfirmsWhatItHas checks that a doubtful cell that was not measured again gets the state
-// GateUnconfirmed, so that it is no longer doubtful.
+// TestGateConfirmsWhatItHas checks a doubtful cell that was not measured again. It must get the
+// state GateUnconfirmed, so that it is no longer doubtful.
 func TestGateConfirmsWhatItHas(t *testing.T) {
 	g := stats.NewGate(0.05, stats.CompareRun(sides(3, 0.01, 1, 1.2)))
 	g.Confirm(stats.CompareRun(sides(4, 0.01, 1)))

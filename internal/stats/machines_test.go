@@ -58,7 +58,7 @@ func TestOnMachinesFloor(t *testing.T) {
 	}
 }
 
-// TestOnMachinesSides checks that runs that compare two sides are combined cell by cell, with
+// TestOnMachinesSides checks runs that compare two sides. They must be combined cell by cell, with
 // the sides in the same order.
 func TestOnMachinesSides(t *testing.T) {
 	first := stats.Analyze(asked(made(2, 2, 16, steady(0.5, 2)), false), "")

@@ -46,8 +46,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestNoiseTells checks that the difference that SmallestDifference returns for a number of rounds
-// is detected in 9 of 10 runs with this number of rounds.
+// TestNoiseTells checks the difference that SmallestDifference returns for a number of rounds. It
+// must be detected in 9 of 10 runs with this number of rounds.
 func TestNoiseTells(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a, b := equal(400, 0.02, random)
@@ -83,8 +83,8 @@ func TestNoiseTells(t *testing.T) {
 	}
 }
 
-// TestNoiseRange checks that the range of a difference usually contains the difference that a
-// much longer measurement finds.
+// TestNoiseRange checks that the range of a difference usually contains the difference found by a
+// much longer measurement.
 func TestNoiseRange(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	long, ok := stats.NewNoise(equal(400, 0.02, random))

@@ -52,8 +52,8 @@ func points(values ...float64) []stats.Point {
 	return p
 }
 
-// TestRatiosCancelDrift checks that a drift that affects both sides of a round does not widen
-// the ratio's interval.
+// TestRatiosCancelDrift checks that the ratio's interval is not widened by a drift of both sides of
+// a round.
 func TestRatiosCancelDrift(t *testing.T) {
 	var a, b []stats.Point
 	for round := 1; round <= 6; round++ {

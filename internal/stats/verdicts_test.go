@@ -103,8 +103,8 @@ func TestTiesAreTheTests(t *testing.T) {
 	}
 }
 
-// TestRunIsCorrected checks that the tables of a run are corrected together, and that p-values
-// are unchanged if all tables find differences.
+// TestRunIsCorrected checks that the tables of a run are corrected together. If all tables find
+// differences, p-values must be unchanged.
 func TestRunIsCorrected(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 8))
 	adjusted := func(differ int) stats.Test {

@@ -122,8 +122,8 @@ func TestSQLThatReachesOut(t *testing.T) {
 	}
 }
 
-// TestSQLThatReachesOutAnywhere checks that SQL that reaches other files is found in the schema, and in
-// scripts, queries, HTTP phases and mixes.
+// TestSQLThatReachesOutAnywhere checks SQL that reaches other files. It must be found in the schema,
+// and in scripts, queries, HTTP phases and mixes.
 func TestSQLThatReachesOutAnywhere(t *testing.T) {
 	for i, phases := range []string{
 		"schema: VACUUM INTO 'x'\nphases: [{name: p, script: ANALYZE}]",

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// TestText checks that plans are made from the files as they were when the workload was parsed, and
-// that the workload's hash is computed from the YAML and from the files named there.
+// TestText checks that plans are made from the files as they were when the workload was parsed. The
+// workload's hash must be computed from the YAML and from the files named there.
 func TestText(t *testing.T) {
 	const alone = "name: w\nphases: [{name: s, script: VACUUM}]\n"
 	const named = "name: w\nschema: b.sql\nphases: [{name: s, script: a.sql}]\n"

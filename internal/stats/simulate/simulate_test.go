@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPower checks that a difference of 5 % is found in 95 % of tables of 20 rounds, if times vary
+// TestPower checks that a difference of 5 % is found in 95 % of tables of 20 rounds. The times vary
 // by 3 % between trials and by 10 % between rounds. It also checks that the method of [unpaired]
 // finds fewer differences. Otherwise the test would not notice if that method were used again.
 func TestPower(t *testing.T) {

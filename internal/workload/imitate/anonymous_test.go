@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 )
 
-// TestPaths checks that JSON paths are kept where SQLite expects them, and that a text that only
-// begins like a path is replaced.
+// TestPaths checks that JSON paths are kept where SQLite expects them. A text that only begins like
+// a path must be replaced.
 func TestPaths(t *testing.T) {
 	path := create(t, "paths", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `

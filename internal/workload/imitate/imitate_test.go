@@ -104,8 +104,8 @@ func imitateFile(t *testing.T, path string, o imitate.Options) (*imitate.Workloa
 	return w, c
 }
 
-// private checks that a text contains no value of the database that has at least four bytes or,
-// for a number, at least six digits.
+// private checks that a text contains no texts of the database with at least four bytes, and none
+// of its numbers with at least six digits.
 func private(t *testing.T, path, text string) {
 	t.Helper()
 	db := open(t, path)
@@ -274,8 +274,8 @@ func TestForeignCheck(t *testing.T) {
 	load(t, w, 1)
 }
 
-// TestTimes checks that times stored as text become times in the same form and with about the
-// same range, and that a column that also has other texts gets no times.
+// TestTimes checks that times stored as text become times in the same form and with about the same
+// range. A column that also has other texts must get no times.
 func TestTimes(t *testing.T) {
 	const rows = 3000
 	begin := time.Date(2019, 3, 17, 5, 6, 7, 0, time.UTC)
@@ -401,7 +401,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestAgain checks that two workloads that are made from the same database are equal.
+// TestAgain checks that two workloads made from the same database are equal.
 func TestAgain(t *testing.T) {
 	path := create(t, "events", makeEvents)
 	first, _ := imitateFile(t, path, imitate.Options{})

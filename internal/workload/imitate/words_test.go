@@ -9,8 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 )
 
-// TestReplaceable checks that a generated workload that has not been edited may be replaced, and that
-// no other file may.
+// TestReplaceable checks that only a generated workload that nobody has edited may be replaced.
 func TestReplaceable(t *testing.T) {
 	text := imitate.Sealed("name: app\nphases: []\n")
 	for name, c := range map[string]struct {

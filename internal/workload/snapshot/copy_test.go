@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRefused checks the errors for files that cannot be copied, and that the files and their
-// directory do not change.
+// TestRefused checks the errors for files that cannot be copied. The files and their directory must
+// not change.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -63,7 +63,7 @@ func TestRows(t *testing.T) {
 }
 
 // TestStrangersQuery checks that a query cannot attach or write other files, not even by ending the SELECT
-// around it. It also checks that a query that does not end is stopped, and that later queries are refused.
+// around it. A query that does not end must be stopped, and later queries must be refused.
 func TestStrangersQuery(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	open(t, path, "CREATE TABLE t(id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)").Close()

@@ -187,8 +187,8 @@ var (
 	maybes = driver.ColumnType{Type: driver.Text, Nullable: true}
 )
 
-// TestAtRest checks that the copy of a file that nobody has open has the same bytes, and that
-// Copy returns an error if the copy has changed since it was taken.
+// TestAtRest checks the copy of a file that nobody has open. It must have the same bytes. Copy must
+// return an error if the copy has changed since it was taken.
 func TestAtRest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	open(t, path, "PRAGMA page_size = 8192", "CREATE TABLE t(a)", "CREATE VIRTUAL TABLE f USING fts5(x)", "CREATE VIEW v AS SELECT 1", "INSERT INTO t VALUES (1), (2)").Close()
@@ -310,8 +310,8 @@ func TestUntouched(t *testing.T) {
 }
 
 // TestBesideWriter copies a database while an application writes to it all the time. The application must
-// not have to wait for a lock. Each copy must have only complete transactions. If the function "take", which
-// copies, cannot be sure of that, it must return an error.
+// not have to wait for a lock. Each copy must have only complete transactions. The function "take", which
+// makes the copy, must return an error if it cannot be sure of that.
 func TestBesideWriter(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

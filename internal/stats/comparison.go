@@ -68,7 +68,7 @@ func (m Metric) of(s *result.Sample) float64 {
 	return v
 }
 
-// UsualMargin is the margin of a [Comparison] of two drivers or runs if the user gives none.
+// UsualMargin is the margin of a [Comparison] of two drivers or runs if the user gives no margin.
 const UsualMargin = 0.02
 
 // Comparison says for each cell whether the second of two sides is slower than the first, or needs

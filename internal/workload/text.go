@@ -88,8 +88,8 @@ func (w *Workload) Unset(s driver.Settings) driver.Settings {
 	return usual
 }
 
-// under returns the value of the first key of mapping n that is one of the names. If n has none of
-// these keys, under returns n.
+// under returns the value of the first key in mapping n that is equal to one of the names. If n has
+// none of these keys, under returns n.
 func under(n *yaml.Node, names ...string) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if slices.Contains(names, target(n.Content[i]).Value) {

@@ -18,7 +18,7 @@ type check struct {
 	number    int    // number of the constraint in its table, from 0
 	text      string // the constraint as SQL, with its name
 	condition string
-	from, to  int // range of the constraint's tokens, with the comma before it
+	from, to  int // range of the tokens of the constraint and of the comma before it
 }
 
 // checks returns the CHECK constraints of a CREATE TABLE statement, given its tokens.

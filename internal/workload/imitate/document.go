@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// documentStats has statistics of the texts of a column that are JSON objects or arrays.
+// documentStats has statistics of those texts of a column that are JSON objects or arrays.
 type documentStats struct {
 	n, arrays int64
 	blank     int64 // bytes of white space in the objects

@@ -104,8 +104,8 @@ func imitateFile(t *testing.T, path string, o imitate.Options) (*imitate.Workloa
 	return w, c
 }
 
-// private checks that a text contains no texts of the database with at least four bytes, and none
-// of its numbers with at least six digits.
+// private checks that a text has none of the database's texts of at least four bytes, and none of
+// its numbers of at least six digits.
 func private(t *testing.T, path, text string) {
 	t.Helper()
 	db := open(t, path)

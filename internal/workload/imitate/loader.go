@@ -28,7 +28,7 @@ type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// loader fills a database by running the phases of a plan that are not timed.
+// loader fills a database by running the untimed phases of a plan.
 type loader struct {
 	db   *sql.DB
 	gen  *plan.Gen

@@ -78,7 +78,7 @@ func (c calls) innermost() string {
 	return c[len(c)-1]
 }
 
-// callers returns, for each token, the calls around the token.
+// callers returns, for each token, the calls that enclose the token.
 func callers(list []token) []calls {
 	found := make([]calls, len(list))
 	var open calls

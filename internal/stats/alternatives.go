@@ -5,9 +5,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Alternatives are several ways of doing the same work that a run has measured in the same rounds,
-// such as with different settings. Each alternative has the same number of cases, one for each
-// workload with its parameters.
+// Alternatives are several ways of doing the same work, for example with different settings. A run
+// has measured all of them in the same rounds. Each alternative has the same number of cases, one
+// for each workload with its parameters.
 type Alternatives struct {
 	ways [][]*Outcome // the outcomes of each alternative's cases
 	work []workCell   // phases whose ratios are computed; the same for each alternative
@@ -113,8 +113,8 @@ type PhaseRatio struct {
 }
 
 // Phases returns, for each phase, the time of alternative i divided by the time of alternative j. It
-// leaves out the phases that [AlternativesOf] leaves out. The intervals are wide enough that all of
-// them together contain their true ratios with at least the given confidence.
+// leaves out the phases that [AlternativesOf] leaves out. The intervals are wide enough that, with
+// at least the given confidence, every interval contains its true ratio.
 func (a *Alternatives) Phases(i, j int, confidence float64) (list []PhaseRatio) {
 	confidence = 1 - (1-confidence)/float64(max(len(a.work), 1))
 	for _, w := range a.work {
@@ -132,9 +132,9 @@ func (a *Alternatives) Memory(i int) float64 {
 	return a.greatest(i, func(s *result.Sample) int64 { return s.PeakRSSBytes })
 }
 
-// DatabaseBytes returns the size in bytes of the largest database at the end of any phase of
-// alternative i. For each case, DatabaseBytes computes the median over its trials. It returns the
-// greatest of these medians.
+// DatabaseBytes returns the size in bytes of the database of alternative i. For each trial, it
+// takes the greatest size at the end of any phase. For each case, it computes the median over the
+// trials. It returns the greatest of these medians.
 func (a *Alternatives) DatabaseBytes(i int) float64 {
 	return a.greatest(i, func(s *result.Sample) int64 { return s.DatabaseBytes })
 }

@@ -44,7 +44,7 @@ func alternatives() *result.Run {
 func TestAlternatives(t *testing.T) {
 	a := stats.AlternativesOf(alternatives(), 3, "")
 	ratios := a.Ratios(1, 0)
-	if len(ratios) != 8 || math.Abs(ratios[0].Value-0.5) > 1e-9 { // the ratio is 0.25 for write with its checkpoint, and 1 per operation for read
+	if len(ratios) != 8 || math.Abs(ratios[0].Value-0.5) > 1e-9 { // the mean of 0.25 for write (with its checkpoint) and 1 for read (per operation)
 		t.Errorf("%v", ratios)
 	}
 	phases := a.Phases(1, 0, 0.95)
@@ -58,7 +58,7 @@ func TestAlternatives(t *testing.T) {
 		t.Error(status)
 	}
 	if _, none := a.MoreFailed(1, 1); none {
-		t.Error("the second failed nowhere")
+		t.Error("MoreFailed reports the second alternative, whose operations never failed")
 	}
 	run := alternatives()
 	for i := range run.Trials {
@@ -67,7 +67,7 @@ func TestAlternatives(t *testing.T) {
 		}
 	}
 	if told, seems := stats.AlternativesOf(run, 3, "").MoreFailed(2, 6); !told || !seems {
-		t.Errorf("the third failed in each round of one of its cases: %v %v", told, seems)
+		t.Errorf("operations of the third alternative failed in each round, but told is %v and seems is %v", told, seems)
 	}
 	if told, _ := stats.AlternativesOf(run, 3, "").MoreFailed(2, 7); told {
 		t.Error("eight rounds are not enough for seven comparisons: 7 × 2/256 > 0.05")
@@ -81,8 +81,7 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
-// TestAlternativesShort checks that a phase that is too short counts only if there is no other
-// phase.
+// TestAlternativesShort checks that short phases count only if all phases are too short.
 func TestAlternativesShort(t *testing.T) {
 	run := alternatives()
 	for i := range run.Trials {

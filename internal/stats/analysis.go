@@ -61,8 +61,8 @@ type Outcome struct {
 	// the case early. Otherwise it is 0.
 	LeftAfter int
 
-	// As is the name of the case's row in a table whose rows differ in more than the driver.
-	// In other tables it is "".
+	// As is the name of the case's row in a table that compares settings or parameters, not only
+	// drivers. In other tables it is "".
 	As string
 }
 
@@ -159,8 +159,8 @@ func (a *Analysis) Proof(driver string) *protocol.Proof {
 	return nil
 }
 
-// InForce returns the settings that were in force in a trial of the case, including settings that
-// nobody set. These are the settings that the worker read back. If the parameter "asked" has a
+// InForce returns the settings that were in force in a trial of the case, as the worker read them
+// back. They include the defaults of settings that nobody set. If the parameter "asked" has a
 // setting, InForce returns the value in "asked" instead.
 func (o *Outcome) InForce(asked driver.Settings) driver.Settings {
 	if p := o.Proof(); p != nil && len(p.Connections) > 0 {

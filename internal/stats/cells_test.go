@@ -188,8 +188,9 @@ func TestChecksumsMustAgree(t *testing.T) {
 	check("one differs from itself", sums("e", "e", "e"), result.Wrong, result.OK, result.OK)
 }
 
-// TestChecksumWords checks the message for the first driver if the drivers have different checksums
-// or its checksum is malformed: it must give the reason and say what to do.
+// TestChecksumWords checks the message for the first driver if its checksum is malformed or differs
+// from others. The message must give the reason. If no checksum has a majority, it must also say
+// which driver to add.
 func TestChecksumWords(t *testing.T) {
 	long := func(of string) string { return of + strings.Repeat("0", 64-len(of)) }
 	for _, test := range []struct {
@@ -269,11 +270,11 @@ func TestTableOrderAndBase(t *testing.T) {
 	}
 	l.run.Cases[0].Driver = "native@v1" // ratios are relative to the first version of native, although it is not the fastest
 	if _, base, isFloor = order("native"); base != "native@v1" || !isFloor {
-		t.Errorf("of two versions, base %s, floor %v", base, isFloor)
+		t.Errorf("with two versions of native: base %s, floor %v", base, isFloor)
 	}
 	l.run.Cases[1].Driver = "native" // this name is preferred to names with a version
 	if _, base, isFloor = order("native"); base != "native" || !isFloor {
-		t.Errorf("beside a version, base %s, floor %v", base, isFloor)
+		t.Errorf("with native and native@v1: base %s, floor %v", base, isFloor)
 	}
 	tab := stats.Analyze(&l.run, "native").Groups[0].Tables[0]
 	if r := tab.Cells[2].Ratio; r.N != 6 || r.Median < 2.4 || r.Median > 2.6 || r.Interval == nil {
@@ -391,11 +392,11 @@ func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	}
 	l.trial(c.ID, 3).Samples[0].Checksum = strings.Repeat("b", 64)
 	if o := l.outcomes()["mattn"]; o.Status != result.Wrong {
-		t.Errorf("another answer in a trial that was repeated: %s", o.Status)
+		t.Errorf("a wrong answer in a trial that was repeated: status %s", o.Status)
 	}
 }
 
-// TestNotMeasuredAgain checks that a case without any trial that counts has the status NotMeasured,
+// TestNotMeasuredAgain checks a case without any trial that counts. Its status must be NotMeasured,
 // unless a checksum was wrong.
 func TestNotMeasuredAgain(t *testing.T) {
 	var l lab
@@ -413,7 +414,7 @@ func TestNotMeasuredAgain(t *testing.T) {
 	}
 	late.Samples[0].Checksum = strings.Repeat("b", 64)
 	if o := l.outcomes()["ncruces"]; o.Status != result.Wrong {
-		t.Errorf("a wrong answer in a trial that does not count: %s", o.Status)
+		t.Errorf("a wrong answer in a trial that does not count: status %s", o.Status)
 	}
 }
 
@@ -459,13 +460,13 @@ func TestTooFew(t *testing.T) {
 	}
 	for i, table := range tables(6, "a", "z")[1:] {
 		if enough, few := table.Pairs[0].TooFew(); few {
-			t.Errorf("table %d: rounds differ in what they say, and %d are said to do", i+2, enough)
+			t.Errorf("table %d: neither driver is faster in all rounds, but TooFew says that %d rounds are enough", i+2, enough)
 		}
 	}
 	if x := tables(9, "a", "z")[0].Pairs[0]; !x.Significant() {
-		t.Errorf("9 rounds do not do: %+v", x.Test)
+		t.Errorf("9 rounds are not enough: %+v", x.Test)
 	} else if _, few := x.TooFew(); few {
-		t.Error("what is told apart has too few rounds")
+		t.Error("TooFew is true although the difference is significant")
 	}
 	// With three drivers, only the exact signed-rank test is used from 16 rounds on. With fewer rounds,
 	// a t test is used too, and nobody can predict its result.
@@ -476,11 +477,11 @@ func TestTooFew(t *testing.T) {
 		}
 	}
 	if first != 16 || last == 0 {
-		t.Errorf("%d pairs, %d rounds: want 16", last, first)
+		t.Errorf("TooFew is true for %d pairs and asks for up to %d rounds, want at least one pair and 16 rounds", last, first)
 	}
 	for _, p := range tables(16, "a", "b", "z")[0].Pairs {
 		if math.Abs(p.Delta) == 1 && !p.Significant() {
-			t.Errorf("16 rounds do not do: %+v", p.Test)
+			t.Errorf("16 rounds are not enough: %+v", p.Test)
 		}
 	}
 }

@@ -12,15 +12,15 @@ import (
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P estimates the probability that noise alone looks like a change that is at least as clear as this
-	// one. It is the share of random series without a change that can be divided at least as clearly, at any
+	// P estimates the probability that noise alone looks like a change as clear as this one, or clearer. It
+	// is a share of random series without a change: those that can be divided at least as clearly, at any
 	// index. The share is computed for each kind of noise, and P is the greatest of these shares.
 	P float64
 }
 
 const (
-	// ChangeLevel is the probability that any change is found if none of the series that are judged
-	// together has a change.
+	// ChangeLevel is the probability of finding a change in any of the series that are judged
+	// together, if none of them has one.
 	ChangeLevel = 0.05
 
 	// MinChanges is the least number of values of a series in which changes are searched for.
@@ -35,7 +35,7 @@ const (
 	notWeaker = 0.01
 
 	// calibrations is the number of random series that are generated for each strength of noise, to
-	// measure how its values are correlated.
+	// measure how strongly successive values of such noise are correlated.
 	calibrations = 200
 )
 
@@ -43,8 +43,8 @@ const (
 // "series" is the number of series that are judged together. Series of fewer than [MinChanges]
 // values do not count. The method is E-divisive (Matteson, James 2014, Journal of the American
 // Statistical Association 109(505)). It divides the series where the energy distance of the two
-// parts is greatest, provided that almost no other order of the values can be divided as clearly.
-// Then it divides each part in the same way. It assumes no distribution.
+// parts is greatest. But it does so only if almost no other order of the values can be divided as
+// clearly. Then it divides each part in the same way. It assumes no distribution.
 //
 // If the machine drifts from run to run, values are not independent, and a wandering level looks
 // like a step. So the other orders of the values imitate three kinds of noise: independent values,
@@ -85,10 +85,11 @@ func divide(values []float64, from int, level float64) []Change {
 }
 
 // rarer tests whether noise may be the cause of a division of the values into levels. It reorders the values
-// at random many times: the function "imitate" generates noise with the given strength, the least value is
-// placed where the noise is least, and so on. The result p is the share of the random orders that [levels]
-// divides with at least the given distance. The result ok is true if p is at most the given level. Otherwise
-// p is 0. The seed is fixed, so that a series always has the same changes.
+// many times, in the order of random noise. The function "imitate" generates the noise, with the given
+// strength. The least value is placed where the noise is least, the second least value where the noise is
+// second least, and so on. The result p is the share of the random orders that [levels] divides with at
+// least the given distance. The result ok is true if p is at most the given level. Otherwise p is 0. The
+// seed is fixed, so that a series always has the same changes.
 func rarer(values []float64, distance, level float64, imitate generator, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
@@ -188,8 +189,8 @@ func pink(r *rand.Rand, n int, share float64) []float64 {
 }
 
 // lag1 returns the correlation of the ranks of successive values of a series. First it subtracts
-// the level from each value: the median of its part, as [levels] divides the series. Equal values
-// have the same rank.
+// from each value the median of the part that contains the value. The parts are those that [levels]
+// returns. Equal values have the same rank.
 func lag1(values []float64) float64 {
 	x := slices.Clone(values)
 	parts, _ := levels(x)
@@ -243,8 +244,9 @@ func levels(x []float64) (parts [][]float64, distance float64) {
 	return [][]float64{x[:at], x[at:]}, distance
 }
 
-// farthest returns the index at which to divide a series so that the scaled energy distance of
-// its parts is greatest, and that distance. The index is 0 if the series is too short.
+// farthest finds the division of a series into two parts with the greatest scaled energy distance. It
+// returns the index of the first value of the second part, and the distance. The index is 0 if the series is
+// too short.
 func farthest(x []float64) (at int, distance float64) {
 	n := len(x)
 	var left, right, between float64 // sums of the distances of pairs of values: within the left part, within the right part, and between the parts

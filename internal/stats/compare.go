@@ -74,7 +74,7 @@ func (t Test) Significant() bool { return t.Adjusted < Alpha }
 // TooFew reports whether the two sets may differ although their difference is not significant. They
 // may differ if the same set is greater in all rounds, but there are so few rounds, or so many
 // comparisons, that chance could be the cause. If the same set is greater in all further rounds, too,
-// the difference is certainly significant after the number of rounds in the result "enough".
+// the difference is certainly significant once the total number of rounds is the result "enough".
 func (t Test) TooFew() (enough int, few bool) {
 	if t.Significant() || t.N < MinSamples || math.Abs(t.Delta) < 1 {
 		return 0, false

@@ -68,7 +68,7 @@ func (m Metric) of(s *result.Sample) float64 {
 	return v
 }
 
-// UsualMargin is the margin of a [Comparison] of two drivers or runs if the user gives none.
+// UsualMargin is the margin of a [Comparison] of two drivers or runs if the user gives no margin.
 const UsualMargin = 0.02
 
 // Comparison says for each cell whether the second of two sides is slower than the first, or needs
@@ -91,8 +91,8 @@ type Comparison struct {
 	Unlike []Unlike    // workloads in which the two sides have cells of the same name that do different work
 	Mean   *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
 
-	// MeanInRun is Mean with the interval that the run's own report shows. It is nil if the field InRun
-	// of the cells is nil.
+	// MeanInRun is Mean with the interval that the run's own report shows. It is nil if InRun is nil
+	// for any of the cells that count in Mean.
 	MeanInRun *Summary
 }
 
@@ -118,8 +118,8 @@ type Compared struct {
 	// Typical says that the whole interval of Ratio is within the margin.
 	Typical bool
 
-	// FailAlike says that no operation failed, or that the whole interval of the difference
-	// between the shares of failed operations is within the margin.
+	// FailAlike is true if no operation failed, or if the interval of the difference between the
+	// shares of failed operations is entirely within the margin.
 	FailAlike bool
 
 	P        float64 // p-value of the two-sided test, corrected for judging the run repeatedly (see [Look])
@@ -267,7 +267,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	if factor := looksFactor(a.Confidence); factor > 1 { // the run was judged repeatedly, to decide which figures were precise enough
 		looks = func(int) float64 { return factor }
 	}
-	if a.Run.Compares == nil && a.Run.Search == nil { // reports of other runs, which may be judged repeatedly, do not correct their p-values for that
+	if a.Run.Compares == nil && a.Run.Search == nil { // comparisons and searches may be judged repeatedly, but their reports do not correct p-values for that
 		c.findInRun(a)
 	}
 	c.judge(looks)
@@ -328,9 +328,9 @@ func soleDriver(a *Analysis) string {
 	return ""
 }
 
-// looked returns a function that corrects p-values for repeated judging (the looks). The function takes the
-// number of rounds so far, and returns the factor by which p-values are multiplied. The factor is always 1 if
-// the parameter "by" is nil or its field Looks is false.
+// looked returns a function for runs that are judged repeatedly. The function takes the number of rounds so
+// far, and returns the factor that corrects p-values for the repeated judging. The factor is always 1 if the
+// parameter "by" is nil or its field Looks is false.
 func looked(by *result.Compares) func(rounds int) float64 {
 	if by != nil && by.Looks {
 		return spent

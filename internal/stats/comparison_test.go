@@ -56,7 +56,7 @@ func TestCompareRun(t *testing.T) {
 		if x.Ratio.Interval == nil || x.Ratio.Interval.Confidence < 0.99 {
 			t.Errorf("%s: interval %v, want at least 99 %%", x.Workload, x.Ratio.Interval)
 		} else if f := factor[i]; x.Ratio.Interval.Low > f || x.Ratio.Interval.High < f {
-			t.Errorf("%s: interval %v, without %v", x.Workload, x.Ratio.Interval, f)
+			t.Errorf("%s: interval %v does not contain %v", x.Workload, x.Ratio.Interval, f)
 		}
 		if unclear := x.Verdict == stats.Unclear; unclear != (x.Rounds > 0) || x.Time != 2*time.Second*time.Duration(x.Rounds) {
 			t.Errorf("%s: %s, %d further rounds in %v", x.Workload, x.Verdict, x.Rounds, x.Time)
@@ -107,7 +107,7 @@ func TestCompareStatuses(t *testing.T) {
 		t.Error(d)
 	}
 	if c.Cells[0].Verdict != stats.Bad || c.Cells[2].Verdict != stats.Slower {
-		t.Error("what is bad does not come first")
+		t.Error("the cells are not in the order Bad, FailsMore, Slower")
 	}
 	if c.Measured() != 1 {
 		t.Errorf("%d cells measured, want 1", c.Measured())
@@ -146,8 +146,8 @@ func TestCompareValues(t *testing.T) {
 	}
 }
 
-// TestCompareDriversPerOperation checks that drivers that do different numbers of operations
-// are compared by the time per operation.
+// TestCompareDriversPerOperation compares drivers that do different numbers of operations. They
+// must be compared by the time per operation.
 func TestCompareDriversPerOperation(t *testing.T) {
 	run := &result.Run{}
 	for i, d := range []string{"a", "b", "c"} {
@@ -257,8 +257,8 @@ func TestSoakLooksKeepTheLevel(t *testing.T) {
 	}
 }
 
-// TestLooks checks after which rounds a comparison is judged. The shares of the level that these
-// judgments and the end of the run get must have the sum 1.
+// TestLooks checks after which rounds a comparison is judged. The level of significance is divided
+// among these judgments and the end of the run, so their shares must add up to 1.
 func TestLooks(t *testing.T) {
 	var looks []int
 	sum := 1 / stats.Spent(5000) // the end of the run
@@ -278,7 +278,7 @@ func TestLooks(t *testing.T) {
 
 // TestUnpaired checks that unpaired samples have the p-value of the Mann-Whitney test. There are
 // 12870 ways to divide 16 samples into eight and eight. In four of them, the difference is at least
-// as great and has the same direction.
+// as great as between a and b, in the same direction.
 func TestUnpaired(t *testing.T) {
 	a := []float64{1.01, 1.05, 0.98, 1.10, 1.03, 0.99, 1.02, 1.07}
 	b := []float64{1.11, 1.21, 1.09, 1.30, 1.15, 1.08, 1.16, 1.19}
@@ -413,7 +413,7 @@ func TestCompareChangedWorkloads(t *testing.T) {
 	}
 	sides[1].Run.Cases[0].WorkloadSHA256 = "a"
 	if c := how.Compare(sides[0], sides[1]); c.Count(stats.Differing) == 0 {
-		t.Error("different answers are not seen")
+		t.Error("answers differ, but no cell has the verdict Differing")
 	}
 }
 

@@ -70,11 +70,11 @@ func Further(n int, factor float64) int {
 	return max(int(total)-n, 1)
 }
 
-// more estimates how many more rounds the cell needs: until the interval of its ratio is within the
-// margin, or excludes 1 even after the correction for the number of cells. It assumes that the
-// ratio stays the same, and that the interval shrinks with the square root of the number of rounds.
-// If only the means are unclear, it estimates the same for the interval of the means. The parameter
-// "within" is the logarithm of 1 plus the margin.
+// more estimates how many more rounds the cell needs until the interval of its ratio is within the
+// margin, or until the interval excludes 1 even after the correction for the number of cells. It
+// assumes that the ratio stays the same, and that the interval shrinks with the square root of the
+// number of rounds. If only the means are unclear, it estimates the same for the interval of the
+// means. The parameter "within" is the logarithm of 1 plus the margin.
 func (x *Compared) more(within float64) int {
 	n := x.Ratio.N
 	if x.Typical {
@@ -106,7 +106,7 @@ func (x *Compared) moreUntil(n, least int, factor float64) int {
 }
 
 // nextLook returns the first number of rounds, from n on, after which the cell is judged. After the
-// last look, that is n itself, because the run can end after any round.
+// last look, it returns n, because the run can end after any round.
 func (x *Compared) nextLook(n int) int {
 	for x.looks > 1 && n < lastLook && !Look(n) {
 		n++
@@ -127,8 +127,8 @@ func narrower(s Summary, within, level, corrected float64) float64 {
 	return factor
 }
 
-// normalQuantile returns the positive number z that a standard normal variable exceeds, in either
-// direction, with probability p.
+// normalQuantile returns the positive number z for which a standard normal variable is above z or
+// below -z with probability p.
 func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
 
 // LeastRounds returns the least number of rounds after which a cell can have a significant

@@ -11,13 +11,16 @@ const (
 	driftOther = 1.10 // for the median of the other drivers' ratios, if the reference driver's times have changed
 )
 
-// Drift reports whether the machine probably ran at another speed when the second side was measured. There
-// are two rules. The first one applies if both sides have the driver that the parameter "reference" names:
-// this driver must have become much slower or faster, and the other drivers must have changed in the same
-// direction. If a side lacks that driver, the second rule applies: there must be at least two drivers, and
-// all of them must have become much slower, or all much faster. The result "ratio" is the time of the
-// reference driver on the second side divided by its time on the first side. Without that driver, it is the
-// ratio of a typical driver. ok is always false if both sides were measured in the same rounds.
+// Drift reports whether the machine probably ran at another speed when the second side was measured:
+//
+//   - If both sides have the driver named by the parameter "reference", this driver must have become much
+//     slower or faster, and the other drivers must have changed in the same direction.
+//   - Otherwise, there must be at least two drivers, and all of them must have become much slower, or all
+//     much faster.
+//
+// The result "ratio" is the time of the reference driver on the second side divided by its time on the first
+// side. Without that driver, it is the ratio of a typical driver. ok is always false if both sides were
+// measured in the same rounds.
 func (c *Comparison) Drift(reference string) (ratio float64, ok bool) {
 	if c.Interleaved || c.Metric != Time {
 		return 0, false

@@ -13,7 +13,7 @@ func ExampleSummarize() {
 	// Output: 1.01, from 0.98 to 1.04 at 98.4 %
 }
 
-// ExampleCompareRatios shows that an effect that slows both sides of a round does not change their
+// ExampleCompareRatios slows both sides of a round by the same factor, which does not change their
 // ratio.
 func ExampleCompareRatios() {
 	var a, b []stats.Point

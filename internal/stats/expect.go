@@ -26,8 +26,8 @@ type Expected struct {
 	Summary Summary
 }
 
-// Counted reports whether workers counted a figure that they count only if asked, such as the number
-// of syncs. The case's setting [result.CountSyncs] asks for it.
+// Counted reports whether the figure is counted only on request, and the case requested it. Such
+// figures, for example the number of syncs, are counted only with the setting [result.CountSyncs].
 func (x Expected) Counted() bool {
 	return result.IsAsked(x.Figure) && x.Case.Settings[result.CountSyncs] == "on"
 }
@@ -46,7 +46,7 @@ func (list Expectations) Any(met Met) bool {
 	return slices.ContainsFunc(list, func(x Expected) bool { return x.Met == met })
 }
 
-// Expectations judges, for each case of a run, the expectations that its workload has of its phases.
+// Expectations judges the expectations that workloads have of their phases, for each case of the run.
 func (a *Analysis) Expectations() (list Expectations) {
 	for g, o := range a.OutcomesByGroup() {
 		for _, e := range o.Case.Expects {

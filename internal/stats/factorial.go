@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Factorial has the tables of a workload that a run measured with several values of settings or
+// Factorial has the tables of one workload, which a run measured with several values of settings or
 // parameters. Each table has the cases with all values, so that the values are compared with each
 // other.
 type Factorial struct {
@@ -128,7 +128,7 @@ func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence 
 			f.Drivers = distinct.Append(f.Drivers, o.Case.Driver)
 		}
 	}
-	alike := map[string]int{} // number of cases of a driver that differ only in settings that do not apply to the driver
+	alike := map[string]int{} // number of a driver's cases that differ only in settings that do not apply to this driver
 	for _, g := range groups {
 		for _, o := range g.Outcomes {
 			alike[ownKey(o.Case)]++
@@ -249,9 +249,9 @@ func (e *Effect) measure(list []combination, confidence float64) bool {
 	return true
 }
 
-// dependence compares the effects that e has with the different values of another factor. The
-// parameter "list" has the combinations of values over which e was computed. The parameter "place"
-// is the index of the other factor.
+// dependence computes the effect e for each value of another factor separately, and compares the
+// results. The parameter "list" has the combinations of values over which e was computed. The
+// parameter "place" is the index of the other factor.
 func (e *Effect) dependence(list []combination, place int, other Factor, follows bool, confidence float64) Dependence {
 	d := Dependence{Factor: other.Name}
 	for i, v := range other.Values {

@@ -101,7 +101,7 @@ func TestFactorialNeighbors(t *testing.T) {
 	}
 }
 
-// TestFactorialDependence checks that an effect that depends on another factor is computed for
+// TestFactorialDependence checks an effect that depends on another factor. It must be computed for
 // each value of that factor.
 func TestFactorialDependence(t *testing.T) {
 	f := stats.Analyze(crossing([]string{"normal", "full"}, func(journal, sync string) float64 {
@@ -140,8 +140,8 @@ func TestFactorialOfDrivers(t *testing.T) {
 	}
 }
 
-// TestFactorialFailures checks that no effect is reported for a change to a value with which
-// more operations fail, or whose case failed.
+// TestFactorialFailures checks that no effect of a value is reported if more operations fail with
+// this value, or if its case failed.
 func TestFactorialFailures(t *testing.T) {
 	run := crossed("d")
 	for i := range run.Trials {
@@ -158,8 +158,8 @@ func TestFactorialFailures(t *testing.T) {
 	}
 }
 
-// TestFactorialPerOperation checks that values of a parameter that change the number of
-// operations are compared by the time per operation.
+// TestFactorialPerOperation checks a parameter whose values change the number of operations. They
+// must be compared by the time per operation.
 func TestFactorialPerOperation(t *testing.T) {
 	run := &result.Run{}
 	for i, n := range []int64{10, 1000} {
@@ -185,8 +185,8 @@ func TestNoFactorial(t *testing.T) {
 	}
 }
 
-// TestRaceOfSearch checks that cases that a search dropped early have no rank, even if they have
-// enough samples, and that they come after the cases that were measured to the end.
+// TestRaceOfSearch checks cases that a search dropped early. They must have no rank, even if they
+// have enough samples, and must come after the cases that were measured to the end.
 func TestRaceOfSearch(t *testing.T) {
 	run := crossed("d")
 	run.Rounds = 16
@@ -259,7 +259,7 @@ func TestBesideCluster(t *testing.T) {
 			t.Errorf("rows %q, want %q", got, c.rows)
 		}
 		if o := a.Overall; len(o.Tables) != 2 || len(o.LeftOut) > 0 || len(o.Drivers) != 2 || o.Base != "near" {
-			t.Errorf("overall: tables %v without %v, drivers %+v, base %q; want 2 and 2, and near", o.Tables, o.LeftOut, o.Drivers, o.Base)
+			t.Errorf("overall: tables %v, left out %v, drivers %+v, base %q; want 2 tables, 2 drivers and base near", o.Tables, o.LeftOut, o.Drivers, o.Base)
 		}
 		for _, e := range a.Factorials[0].Effects {
 			if e.Driver == "near" && len(c.local) == 1 {
@@ -269,8 +269,8 @@ func TestBesideCluster(t *testing.T) {
 	}
 }
 
-// TestBesideClusterIsVerified checks that the values that the cluster reads, with each setting, are
-// compared with the values that the local driver reads.
+// TestBesideClusterIsVerified checks that the values read by the cluster, with each setting, are
+// compared with the values read by the local driver.
 func TestBesideClusterIsVerified(t *testing.T) {
 	run := besideCluster("1")
 	run.Cases = append(run.Cases, result.Case{ID: 4, Workload: "w", Driver: "nearer", Info: driver.Info{Kind: driver.Cgo}, Phases: []string{"p"}, Settings: run.Cases[0].Settings})

@@ -146,10 +146,10 @@ func TestSameNeedsFailures(t *testing.T) {
 	}
 }
 
-// TestFailuresInFewRoundsOfDrivers checks that in short runs of equal drivers hardly any row
-// lacks a rank. A driver whose operations nearly all fail must never have a rank, whatever the
-// number of rounds. That must also hold in a run that was judged repeatedly, where six rounds
-// show no significant difference.
+// TestFailuresInFewRoundsOfDrivers checks that in short runs of equal drivers nearly every row has
+// a rank. A driver whose operations nearly all fail must never have a rank, whatever the number of
+// rounds. That must also hold in a run that was judged repeatedly, where six rounds show no
+// significant difference.
 func TestFailuresInFewRoundsOfDrivers(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	const runs = 60
@@ -175,7 +175,7 @@ func TestFailuresInFewRoundsOfDrivers(t *testing.T) {
 			}
 		}
 		if n := unrankedOf(stats.Analyze(run, "")); n != 2 {
-			t.Errorf("%d rounds: %d rows without a rank, want the 2 of which 90 %% fail", rounds, n)
+			t.Errorf("%d rounds: %d rows without a rank, want the 2 rows of the driver with 90 %% failures", rounds, n)
 		}
 	}
 }

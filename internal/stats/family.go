@@ -103,8 +103,8 @@ func Adjust(family []*Test) {
 // If all drivers of all tables are equal, the probability that the run finds any difference is at most
 // [Alpha].
 //
-// Corrected in this way, no difference may be significant in a table of two drivers that has few
-// rounds. So such tables are also corrected by [exchangeRun].
+// After this correction, a table of two drivers with few rounds may be unable to show any
+// significant difference. So such tables are also corrected by [exchangeRun].
 func adjustRun(tables [][]Pair, looks float64) Reliability {
 	var least []float64
 	var r Reliability

@@ -26,12 +26,12 @@ func TestFurther(t *testing.T) {
 		t.Errorf("%d more rounds at 1.15, %d at 1.08: want more for the smaller difference", far, near)
 	}
 	if little, much := further(20, 1, 0.2), further(20, 1, 0.4); little <= 0 || much <= little {
-		t.Errorf("of two that are equal, %d more rounds with much noise, %d with little", much, little)
+		t.Errorf("two equal sets need %d more rounds with much noise, %d with little: want more with much noise", much, little)
 	}
 }
 
-// TestFigureFurther checks that the estimated number of further rounds grows with the square of the
-// interval's width, and that it is 0 for a figure that is precise enough.
+// TestFigureFurther checks the estimated number of further rounds. It must grow with the square of
+// the interval's width, and be 0 for a figure that is precise enough.
 func TestFigureFurther(t *testing.T) {
 	of := func(n int, spread float64) *stats.Figure {
 		return &stats.Figure{Summary: stats.Summary{N: n, Median: 2, Interval: &stats.Interval{Low: 2 - 2*spread, High: 2 + spread}}}

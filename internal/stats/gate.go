@@ -64,7 +64,7 @@ type Gate struct {
 type Gated struct {
 	*Compared
 	State State
-	Why   string    // explains the state GateTooFew, the verdict Differing and failed operations; for the verdict Bad, see the Reason of each side's cell
+	Why   string    // explains the state GateTooFew, some cells with GatePossible, the verdict Differing and failed operations; for the verdict Bad, see the Reason of each side's cell
 	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for judging the run repeatedly (see [Look]) and for the number of cells
 	Again *Compared // the second measurement; nil if there was none
 
@@ -112,7 +112,7 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 // follows reports whether a gate leaves out cell x, because another cell already shows the same
 // fault. Cell x is left out if it has no figures only because another phase of its trials is wrong
 // or failed. If the other phase is timed, its own cell shows the fault. An untimed phase has no cell.
-// In that case, the first cell that has no figures because of the fault shows it.
+// In that case, the fault is shown by the first cell that has no figures because of it.
 func (g *Gate) follows(x *Compared, c *Comparison) bool {
 	fault := x.fault()
 	if fault == "" || fault == x.Phase {
@@ -310,9 +310,9 @@ func (g *Gate) Doubtful() (cells []*Gated) {
 }
 
 // Confirm judges the doubtful cells (see [Gate.Doubtful]) again, by a second measurement of the same sides.
-// It gets one comparison for each metric. If the baseline was stored, the second measurement may measure the
-// baseline's driver in the same rounds as the candidate. In that case, each pair of drivers has its
-// own run and comparisons. A doubtful cell that is in no comparison is not confirmed.
+// The parameter "comparisons" has one comparison for each metric. If the baseline was stored, the second
+// measurement may measure the baseline's driver in the same rounds as the candidate. In that case, each pair
+// of drivers has its own run and comparisons. A doubtful cell that is in no comparison is not confirmed.
 func (g *Gate) Confirm(comparisons ...*Comparison) {
 	doubtful := g.Doubtful()
 	for _, cell := range doubtful {
@@ -367,8 +367,8 @@ func (g *Gate) Count(s State) int {
 	return countIf(g.Cells, func(c *Gated) bool { return c.State == s })
 }
 
-// Shut reports whether any cell, or an expectation that is not met, shuts the gate, so that the
-// candidate must not pass.
+// Shut reports whether the gate is shut, so that the candidate must not pass. It is shut by some
+// states of cells (see [State.Shuts]), and by expectations that are not met.
 func (g *Gate) Shut() bool {
 	return g.Expected.Any(NotMet) || slices.ContainsFunc(g.Cells, func(c *Gated) bool { return c.State.Shuts() })
 }
@@ -397,9 +397,9 @@ func (c *Gated) Hides() bool {
 	return c.State == GatePossible || c.State == GateUnconfirmed && !c.Excluded
 }
 
-// Complete reports whether the gate could judge everything: it has cells, every metric has values,
-// [Gate.Doubts] is false for all cells and [Gate.DoubtsExpected] for all expectations, and the
-// measurement was not interrupted.
+// Complete reports whether the gate could judge everything. The gate must have cells, and every
+// metric must have values. [Gate.Doubts] must be false for all cells, and [Gate.DoubtsExpected] for
+// all expectations. The measurement must not have been interrupted.
 func (g *Gate) Complete() bool {
 	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 && !slices.ContainsFunc(g.Cells, g.Doubts) && !slices.ContainsFunc(g.Expected, g.DoubtsExpected)
 }

@@ -62,12 +62,12 @@ func TestGate(t *testing.T) {
 		t.Error("the gate is open, or the regression is not first")
 	}
 	if g = stats.NewGate(0.25, stats.CompareRun(a)); g.Shut() {
-		t.Error("20 % are a regression of more than 25 %")
+		t.Error("a candidate that is 20 % slower is called a regression of more than 25 %")
 	}
 }
 
-// TestGateConfirmsWhatItHas checks that a cell that was not measured again is not confirmed, and
-// that no cell is judged twice.
+// TestGateConfirmsWhatItHas checks a doubtful cell that was not measured again. It must get the
+// state GateUnconfirmed, so that it is no longer doubtful.
 func TestGateConfirmsWhatItHas(t *testing.T) {
 	g := stats.NewGate(0.05, stats.CompareRun(sides(3, 0.01, 1, 1.2)))
 	g.Confirm(stats.CompareRun(sides(4, 0.01, 1)))
@@ -192,7 +192,7 @@ func TestGateConfirmsVariants(t *testing.T) {
 }
 
 // TestGateWithTooFewRounds checks that a gate does not pass if there are too few rounds to
-// find a regression, unless the intervals exclude one.
+// find a regression, unless the intervals exclude a regression.
 func TestGateWithTooFewRounds(t *testing.T) {
 	for _, c := range []struct {
 		rounds int
@@ -223,8 +223,8 @@ func TestGateStrict(t *testing.T) {
 	}
 }
 
-// TestGateAtWhatIsAllowed checks that a ratio exactly at the limit, which ratios of counts can
-// have, is not a regression.
+// TestGateAtWhatIsAllowed checks that a ratio exactly at the limit is not a regression. A ratio of
+// two counts can be exactly at the limit.
 func TestGateAtWhatIsAllowed(t *testing.T) {
 	for factor, want := range map[float64]stats.State{1.05: stats.GatePassed, 1.051: stats.GateRegression} {
 		run := asked(made(1, 2, 12, func(_, d, _ int) float64 { return 0.1 * (1 + float64(d)*(factor-1)) }), false)
@@ -240,7 +240,7 @@ func TestGateCorrectsForMetrics(t *testing.T) {
 	a := sides(9, 0.01, 1.2)
 	one, two := stats.NewGate(0.05, stats.CompareRun(a)), stats.NewGate(0.05, stats.CompareRun(a), stats.CompareRunBy(a, "memory"))
 	if p, both := one.Cells[0].P, two.Cells[0].P; p <= 0 || !near(both, 2*p) {
-		t.Errorf("p is %g, of two metrics %g", p, both)
+		t.Errorf("p is %g for one metric and %g for two, want it doubled", p, both)
 	}
 }
 
@@ -343,7 +343,7 @@ func TestGateConfirmsStoredBaseline(t *testing.T) {
 		g := stored()
 		g.Confirm(stats.CompareRun(beside))
 		if c := g.Cells[0]; c.State != want || !c.Stored || !c.Beside {
-			t.Errorf("%g times the time beside the baseline's driver: %s, want %s", factor, c.State, want)
+			t.Errorf("%g times the baseline's time in the same rounds: %s, want %s", factor, c.State, want)
 		}
 		g = stored()
 		g.Dismiss(g.Doubtful()[0], "it is the same", factor == 1)
@@ -352,7 +352,7 @@ func TestGateConfirmsStoredBaseline(t *testing.T) {
 			t.Errorf("dismissed: %s, %q", c.State, c.Moot)
 		}
 		if g.Passes() != (factor == 1) {
-			t.Errorf("dismissed, the same %v: %s", factor == 1, g.Decision())
+			t.Errorf("dismissed, same build %v: %s", factor == 1, g.Decision())
 		}
 	}
 }
@@ -398,7 +398,8 @@ func TestGateSlowTrials(t *testing.T) {
 }
 
 // TestGateExpectations checks that a gate's decision depends on the workloads' expectations of the
-// candidate, and that the candidate is measured until these are decided. Its operations take about 1 ms.
+// candidate, and that the candidate is measured until these are decided. The candidate's operations take
+// about 1 ms.
 func TestGateExpectations(t *testing.T) {
 	for _, c := range []struct {
 		figure   string

@@ -30,7 +30,7 @@ type SaidOn struct {
 // Agreement says whether machines agree on a pair.
 type Agreement string
 
-// The values of [Agreement]. They summarize what the runs that compare a pair say about it.
+// The values of [Agreement]. They summarize the verdicts of all runs that compare a pair.
 const (
 	Everywhere Agreement = "everywhere" // all runs say slower, or all say faster, or all say that the sides take the same time
 	Reversed   Agreement = "reversed"   // some runs say slower, others faster

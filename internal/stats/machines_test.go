@@ -31,7 +31,7 @@ func TestOnMachines(t *testing.T) {
 	for _, p := range m.Pairs {
 		got[p.Workload] = p.Agreement
 		if p.Said[1].Verdict != "" {
-			t.Errorf("%s: a run that there is not says %s", p.TableName, p.Said[1].Verdict)
+			t.Errorf("%s: a nil run has the verdict %s", p.TableName, p.Said[1].Verdict)
 		}
 	}
 	want := map[string]stats.Agreement{"w0": stats.Everywhere, "w1": stats.Reversed, "w2": stats.Partly, "w3": stats.Nowhere}
@@ -58,7 +58,7 @@ func TestOnMachinesFloor(t *testing.T) {
 	}
 }
 
-// TestOnMachinesSides checks that runs that compare two sides are combined cell by cell, with
+// TestOnMachinesSides checks runs that compare two sides. They must be combined cell by cell, with
 // the sides in the same order.
 func TestOnMachinesSides(t *testing.T) {
 	first := stats.Analyze(asked(made(2, 2, 16, steady(0.5, 2)), false), "")

@@ -46,8 +46,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestNoiseTells checks that the difference that SmallestDifference returns for a number of rounds
-// is detected in 9 of 10 runs with this number of rounds.
+// TestNoiseTells checks the difference that SmallestDifference returns for a number of rounds. It
+// must be detected in 9 of 10 runs with this number of rounds.
 func TestNoiseTells(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a, b := equal(400, 0.02, random)
@@ -59,7 +59,7 @@ func TestNoiseTells(t *testing.T) {
 	for _, rounds := range []int{6, 14, 60, 100, 240} {
 		difference := stats.SmallestDifference(n.Ratios, rounds)
 		if difference >= last || difference != stats.SmallestDifference(n.Ratios, rounds) {
-			t.Errorf("%d rounds tell %v, fewer %v", rounds, difference, last)
+			t.Errorf("%d rounds detect a difference of %v, fewer rounds one of %v", rounds, difference, last)
 		}
 		last = difference
 		told := 0
@@ -75,7 +75,7 @@ func TestNoiseTells(t *testing.T) {
 			}
 		}
 		if share := float64(told) / runs; share < 0.84 || share > 0.96 {
-			t.Errorf("%d rounds tell %.1f %% in %.3f of the runs", rounds, 100*difference, share)
+			t.Errorf("%d rounds detect a difference of %.1f %% in %.3f of the runs", rounds, 100*difference, share)
 		}
 	}
 	if n, ok := stats.NewNoise(equal(20, 0, random)); !ok || stats.SmallestDifference(n.Ratios, 6) != 0 || n.Half != 0 {
@@ -83,8 +83,8 @@ func TestNoiseTells(t *testing.T) {
 	}
 }
 
-// TestNoiseRange checks that the range of a difference usually contains the difference that a
-// much longer measurement finds.
+// TestNoiseRange checks that the range of a difference usually contains the difference found by a
+// much longer measurement.
 func TestNoiseRange(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	long, ok := stats.NewNoise(equal(400, 0.02, random))
@@ -109,7 +109,7 @@ func TestNoiseRange(t *testing.T) {
 		}
 	}
 	if share := float64(held) / measurements; share < 0.88 {
-		t.Errorf("%.2f of the ranges have the true difference", share)
+		t.Errorf("%.2f of the ranges contain the true difference", share)
 	}
 	if n, ok := stats.NewNoise(equal(20, 0, random)); ok {
 		if within := stats.DifferenceRange(n.Ratios, stats.SmallestDifference(n.Ratios, 6)); within != (result.Range{}) {

@@ -27,7 +27,7 @@ func noisy(r *rand.Rand, rounds []float64, center, spread float64) []stats.Point
 	return p
 }
 
-// unsteady returns, for each of n rounds, the factor by which the round's times are longer.
+// unsteady returns, for each of n rounds, the factor by which the round's times are multiplied.
 func unsteady(r *rand.Rand, n int) []float64 {
 	f := make([]float64, n)
 	for i := range f {
@@ -89,7 +89,7 @@ func TestIntervalAgreesWithTest(t *testing.T) {
 		}
 	}
 	if told < 100 || told > 2900 {
-		t.Errorf("%d of 3000 are told apart: the test tests one side only", told)
+		t.Errorf("%d of 3000 differences are significant: want both kinds of results, to test both", told)
 	}
 }
 
@@ -182,13 +182,13 @@ func TestTenDriversCanBeToldApart(t *testing.T) {
 	}
 	for _, p := range pairs {
 		if !p.Significant() || p.Sign() != -1 {
-			t.Errorf("%+v cannot be told apart", p)
+			t.Errorf("%+v: want a significant difference with the sign -1", p)
 		}
 	}
 }
 
-// TestPermutationTest checks that the result behaves like a p-value: if sets are equal, the share of
-// tables whose p-value is below any number is at most that number.
+// TestPermutationTest checks that the result behaves like a p-value: if all sets are equal, about
+// half of the tables have a p-value above 0.5.
 func TestPermutationTest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 12))
 	above := 0
@@ -216,15 +216,15 @@ func TestManyDrivers(t *testing.T) {
 		}
 		for _, p := range stats.CompareAll(sets, all(sets)) {
 			if want := p.First%2 != p.Second%2; p.Significant() != want {
-				t.Errorf("%d drivers: %+v, want told apart: %v", k, p, want)
+				t.Errorf("%d drivers: %+v, want significant: %v", k, p, want)
 			}
 		}
 	}
 }
 
-// TestClosedTestingOfThree checks that a correction never makes a p-value smaller, and keeps the
-// order of p-values. For three sets the result is computed by hand: the pairs {0,1}, {0,2} and
-// {1,2} have p-values a ≤ b ≤ c.
+// TestClosedTestingOfThree compares the adjusted p-values of three sets with a formula. If the
+// p-values of the three pairs are a ≤ b ≤ c, the adjusted p-value of a pair is the greater of its
+// own p-value and min(3a, 3b/2, c). So no p-value becomes smaller, and their order is kept.
 func TestClosedTestingOfThree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 200 {

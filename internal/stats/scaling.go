@@ -35,9 +35,9 @@ const MinScaling = 4
 
 // FitScaling fits the universal scalability law to points by least squares of the relative
 // errors. In the form n/X(n) (n: clients, X: throughput) the law is linear in 1/λ, σ/λ and
-// κ/λ. FitScaling therefore takes the best of several linear fits: with σ and κ free, or at
-// the bounds of their ranges. ok is false if there are fewer than [MinScaling] different
-// numbers of clients, or if any value is not positive.
+// κ/λ. FitScaling therefore takes the best of several linear fits. In each of them, σ and κ are
+// either free or fixed at a bound of their ranges. ok is false if there are fewer than [MinScaling]
+// different numbers of clients, or if any value is not positive.
 func FitScaling(points []Throughput) (s Scaling, ok bool) {
 	var clients []float64
 	for _, p := range points {

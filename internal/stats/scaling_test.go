@@ -69,7 +69,7 @@ func TestScalingPeak(t *testing.T) {
 	}
 }
 
-// TestNoScaling checks that no law is fitted if there are too few numbers of clients, or
+// TestNoScaling checks that no law is fitted if there are too few different numbers of clients, or
 // impossible values.
 func TestNoScaling(t *testing.T) {
 	for name, points := range map[string][]stats.Throughput{

@@ -100,10 +100,9 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// summaryFactor is about the drivers' ratios in the summary of all tables. They must be this many times
-// as precise as other figures, before a case needs no further trials. There are two reasons. The
-// recommendation of a driver depends on these ratios. They use only rounds in which all cells were
-// measured.
+// summaryFactor says how much more precise than other figures the drivers' ratios in the summary of all
+// tables must be, before a case needs no further trials. There are two reasons. The recommendation of a
+// driver depends on these ratios. And these ratios use only rounds in which all cells were measured.
 const summaryFactor = 2
 
 // typicalPart is a fraction of the requested precision. At least half of the figures should be within
@@ -134,12 +133,12 @@ func middleSpread(list []Figure) float64 {
 // further trials. A case needs trials until all of its figures are within ±precision, and after
 // that in three situations:
 //
-//   - The ratios of a table are relative to it, and another cell of the table needs trials.
-//   - The summary of all tables covers it, and its driver's ratio in the summary is not within
+//   - The ratios of a table are relative to the case, and another case of the table needs trials.
+//   - The summary of all tables covers the case, and the ratio of its driver there is not within
 //     ±precision/[summaryFactor].
 //   - Of all figures, nine tenths are within ±precision, but fewer than half are within
-//     ±precision × [typicalPart]. The case has a figure that is not within this smaller range, but
-//     is among the more precise half of the figures, because these need the fewest trials.
+//     ±precision × [typicalPart]. A figure of the case is not within this smaller range, but is in
+//     the more precise half of all figures. The figures of this half need the fewest trials.
 //
 // The function judges all cases each time. After rounds for which [settlingLook] is false, it
 // judges nothing and its result "judged" is false. If another driver becomes the base of a table,

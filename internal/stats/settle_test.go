@@ -123,9 +123,9 @@ func TestUntilSettled(t *testing.T) {
 	}
 }
 
-// TestUntilSettledAnew checks that ratios are no longer relative to a case that has failed. After
-// the failure, the ratios are relative to another case. A case that needed no further trials is
-// measured again if its new ratio is not precise enough.
+// TestUntilSettledAnew checks ratios relative to a case that fails. After the failure, they must be
+// relative to another case. A case that needed no further trials must be measured again if its new
+// ratio is not precise enough.
 func TestUntilSettledAnew(t *testing.T) {
 	s := newSettling([]string{"insert"}, "native", "b", "c")
 	s.time = func(id int, _ string, round int) float64 {

@@ -37,8 +37,8 @@ func TestTooShort(t *testing.T) {
 	}
 }
 
-// TestTooShortSide checks that a comparison by time is marked as too short if one of its sides
-// is too short, and that a comparison by another metric never is.
+// TestTooShortSide checks that a comparison by time is marked as too short if one of its sides is
+// too short. A comparison by another metric must never be marked.
 func TestTooShortSide(t *testing.T) {
 	for i, want := range []bool{true, true, false} {
 		times := [2]string{fmt.Sprint([]int{2, 20, 20}[i]), fmt.Sprint([]int{2, 0, 30}[i])}
@@ -55,13 +55,13 @@ func TestTooShortSide(t *testing.T) {
 			t.Errorf("%v: %v, want %v", times, got, want)
 		}
 		if stats.CompareRunBy(a, "memory").Cells[0].TooShort() {
-			t.Errorf("%v: memory is too short", times)
+			t.Errorf("%v: the comparison by memory is marked as too short", times)
 		}
 	}
 }
 
-// TestTooShortInMeans checks that means over several phases leave out phases that are too short to
-// judge drivers by, and list the phases left out.
+// TestTooShortInMeans checks means over several phases. They must leave out phases that are too
+// short to judge drivers by, and list these phases.
 func TestTooShortInMeans(t *testing.T) {
 	run := made(3, 2, 16, func(table, driver, _ int) float64 {
 		return []float64{1, 2, 0.0003}[table] * float64(1+driver*(1+table*table))

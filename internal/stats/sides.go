@@ -44,9 +44,9 @@ func (c *Comparison) unlike(first, second keyed) {
 	c.Unlike[i].Cells = append(c.Unlike[i].Cells, first.name.String())
 }
 
-// cells returns the cells in which the factor that "by" names has the given value, each with a key. If the
-// parameter "value" is "", it returns all cells. A cell of one side is compared with the cell of the other side
-// that has the same key. The key has everything in which the two cells must agree.
+// cells returns the cells in which a factor has the given value, each with a key. The parameter "by" names
+// the factor. If the parameter "value" is "", it returns all cells. A cell of one side is compared with the
+// cell of the other side that has the same key. The key has everything in which the two cells must agree.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
 	follows := poolFollows(a.Run.Cases)

@@ -15,9 +15,9 @@
 //   - All pairs of a table are compared at once, by a closed testing procedure (Marcus, Peritz,
 //     Gabriel 1976, Biometrika 63(3)): the probability of telling any two equal drivers apart is at
 //     most 5 %. With fewer than 16 rounds, the signed-rank test's p-values are too coarse for this
-//     procedure. If there are also three drivers or more, the procedure uses the p-values of the
-//     paired t test instead, and a difference counts only if two exact tests find it too: the
-//     signed-rank test, and a permutation test of the whole table.
+//     procedure. With three drivers or more, the procedure then uses the p-values of the paired
+//     t test instead, and a difference counts only if two exact tests find it too: the signed-rank
+//     test, and a permutation test of the whole table.
 //   - The tables of a run are corrected together (Benjamini, Bogomolov 2014,
 //     Journal of the Royal Statistical Society B 76(1)).
 //   - Cells whose shares of failed operations differ are not compared.
@@ -76,8 +76,8 @@ func (s Summary) Spread() (spread float64, ok bool) {
 }
 
 // Inverse returns the summary of the samples' reciprocals. It converts, for example, seconds per
-// row into rows per second. Its median is 1 divided by the median. With an even number of
-// samples, this differs from the median of the reciprocals.
+// row into rows per second. The median of the result is 1 divided by the median of s. With an even
+// number of samples, this differs from the median of the reciprocals.
 func (s Summary) Inverse() Summary {
 	s.Median = reciprocal(s.Median)
 	if i := s.Interval; i != nil {

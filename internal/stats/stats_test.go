@@ -52,8 +52,8 @@ func points(values ...float64) []stats.Point {
 	return p
 }
 
-// TestRatiosCancelDrift checks that a drift that affects both sides of a round does not widen
-// the ratio's interval.
+// TestRatiosCancelDrift checks that the ratio's interval is not widened by a drift of both sides of
+// a round.
 func TestRatiosCancelDrift(t *testing.T) {
 	var a, b []stats.Point
 	for round := 1; round <= 6; round++ {
@@ -76,8 +76,8 @@ func TestRatiosLeaveOut(t *testing.T) {
 	}
 }
 
-// TestInverse checks that the inverse of a summary has 1 divided by the median. With an even number
-// of samples, as here, that is not the median of the reciprocals.
+// TestInverse checks that the median of an inverse is 1 divided by the summary's median. With an
+// even number of samples, as here, that is not the median of the reciprocals.
 func TestInverse(t *testing.T) {
 	times := []float64{1, 1, 1, 3, 4, 4}
 	got := stats.Summarize(times).Inverse()

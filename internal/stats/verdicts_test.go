@@ -103,8 +103,8 @@ func TestTiesAreTheTests(t *testing.T) {
 	}
 }
 
-// TestRunIsCorrected checks that the tables of a run are corrected together, and that p-values
-// are unchanged if all tables find differences.
+// TestRunIsCorrected checks that the tables of a run are corrected together. If all tables find
+// differences, p-values must be unchanged.
 func TestRunIsCorrected(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 8))
 	adjusted := func(differ int) stats.Test {
@@ -157,7 +157,7 @@ func TestOneDifferenceInFewRounds(t *testing.T) {
 			told++
 		}
 		if told > 2 || a.Reliability.Telling != told {
-			t.Errorf("%d rounds: %d tables tell drivers apart, by the report %d", rounds, told, a.Reliability.Telling)
+			t.Errorf("%d rounds: %d tables tell drivers apart, but Telling is %d", rounds, told, a.Reliability.Telling)
 		}
 	}
 }
@@ -259,7 +259,7 @@ func TestCompareFamilies(t *testing.T) {
 	clear := family(6, 2, 1)
 	once, looked := &stats.Analysis{Confidence: stats.Confidence}, &stats.Analysis{Confidence: stats.Sequential}
 	if p, q := once.CompareFamilies(clear)[0][0].Adjusted, looked.CompareFamilies(clear)[0][0].Adjusted; p >= stats.Alpha || q < 1.5*p {
-		t.Errorf("six rounds that say the same have p %g, and %g in a run that was looked at", p, q)
+		t.Errorf("six rounds with the same result have p %g, and %g in a run that was judged repeatedly", p, q)
 	}
 	alone, together := 0, 0
 	const runs = 400
@@ -278,6 +278,6 @@ func TestCompareFamilies(t *testing.T) {
 		}
 	}
 	if together > runs/10 || alone < 2*together {
-		t.Errorf("of %d runs of five families, %d pairs are told apart together, %d family by family", runs, together, alone)
+		t.Errorf("in %d runs of five equal families, %d pairs differ if all families are corrected together, %d if each is corrected alone", runs, together, alone)
 	}
 }

@@ -71,8 +71,8 @@ func nested(n int) string {
 	return b.String()
 }
 
-// TestLargeFiles checks that each file of the function "large" has the expected problem, that the
-// message of each problem is short, and that no file has many more than 100 problems.
+// TestLargeFiles checks that each file of the function "large" has the expected problem. The
+// message of each problem must be short, and no file may have many more than 100 problems.
 func TestLargeFiles(t *testing.T) {
 	for name, c := range large() {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func TestReplayEvents(t *testing.T) {
 	}
 	whole, _ := replayPlan(t, "{name: r, replay: app.jsonl, clients: 1}", "app.jsonl", text)
 	if got := workload.FirstEvents(whole, 7); got != whole {
-		t.Error("a replay is cut that has no more events")
+		t.Error("a replay with no more than 7 events is cut")
 	}
 	if _, err := parseReplay("{name: r, replay: app.jsonl, events: 0}", "app.jsonl", text); err == nil || !strings.Contains(err.Error(), "events is 0") {
 		t.Errorf("error %v", err)

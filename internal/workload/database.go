@@ -231,8 +231,8 @@ func (l *resolver) listed(c *columnInfo, n *yaml.Node) {
 	}
 }
 
-// encoded returns the only value of the column v as JSON. It becomes an element of a generator "list"
-// whose values have the type t.
+// encoded returns the only value of the column v as JSON, for a generator "list" whose values have
+// the type t.
 func encoded(v *columnInfo, t driver.Type) json.RawMessage {
 	var value any
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestDistributions compares counts with their expectation. The values are
-// fixed by the seed, so the test either always passes or always fails.
+// TestDistributions compares how often each value occurs with how often it should occur. The values
+// are fixed by the seed, so the test either always passes or always fails.
 func TestDistributions(t *testing.T) {
 	const n = 200_000
 	g, _ := generate(t, 3, fmt.Sprintf(`
@@ -58,14 +58,14 @@ func TestDistributions(t *testing.T) {
 		for k, c := range counts {
 			want := n * weight(k) / sum
 			if math.Abs(float64(c)-want) > 5*math.Sqrt(want) {
-				t.Errorf("column %d: %d is there %d times, want about %.0f", j, k, c, want)
+				t.Errorf("column %d: %d occurs %d times, want about %.0f", j, k, c, want)
 			}
 		}
 	}
 }
 
 // TestBounds checks that every value is within its bounds, and that the bounds
-// themselves occur. The upper bounds of reals and times are excluded, so these must not occur.
+// themselves occur. But the upper bounds of reals and times are exclusive, so they must not occur.
 func TestBounds(t *testing.T) {
 	const n = 100_000
 	g, _ := generate(t, 3, fmt.Sprintf(`

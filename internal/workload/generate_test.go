@@ -237,8 +237,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestNesting checks that columns with the generator ref have the values of the row in which their
-// row is nested.
+// TestNesting checks that a column with the generator ref takes its value from the row in which its
+// own row is nested.
 func TestNesting(t *testing.T) {
 	g, p := generate(t, 7, `
   c: {per: b, count: 3, columns: {id: serial, b: b.id, a: a.id, mail: a.mail}}

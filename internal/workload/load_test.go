@@ -124,8 +124,8 @@ func makeRows(t *testing.T, w *workload.Workload, scale string, c workload.Case)
 	}
 }
 
-// TestWarnings checks that there is a warning for each PRAGMA that leaves a setting with a value
-// that is neither requested nor declared, and for no other PRAGMA.
+// TestWarnings checks for which PRAGMAs there is a warning: those after which a setting has a value
+// that the workload neither requests nor declares.
 func TestWarnings(t *testing.T) {
 	const file = `name: mine
 settings: {synchronous: full}
@@ -177,7 +177,7 @@ func TestBuiltinsVerify(t *testing.T) {
 		}
 		for _, ph := range p.Phases {
 			if ph.Query != nil && ph.Query.Rows < 0 {
-				t.Errorf("%s: phase %s expects no number of rows", name, ph.Name)
+				t.Errorf("%s: phase %s does not say how many rows it expects", name, ph.Name)
 			}
 			if ph.Mix == nil {
 				continue
@@ -185,7 +185,7 @@ func TestBuiltinsVerify(t *testing.T) {
 			for _, op := range ph.Mix.Operations {
 				for _, c := range op.Calls {
 					if len(c.Columns) > 0 && c.Rows < 0 {
-						t.Errorf("%s: operation %s expects no number of rows", name, op.Name)
+						t.Errorf("%s: operation %s does not say how many rows it expects", name, op.Name)
 					}
 				}
 			}
@@ -468,8 +468,8 @@ func TestUnset(t *testing.T) {
 	}
 }
 
-// TestNeedsFound checks that a workload needs the features that it declares, and the modules of
-// the virtual tables that its SQL and its recording create.
+// TestNeedsFound checks the features that a workload needs: those that it declares, and the modules
+// of the virtual tables created by its SQL and its recording.
 func TestNeedsFound(t *testing.T) {
 	const file = `name: mine
 needs: [math]

@@ -6,8 +6,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// TestOnlyReads checks that only timed phases count, and that OnlyReads examines queries, inserts, scripts
-// and mixes.
+// TestOnlyReads checks OnlyReads with queries, inserts, scripts and mixes. Only timed phases may count.
 func TestOnlyReads(t *testing.T) {
 	for phase, want := range map[string]bool{
 		"query: SELECT a FROM t, columns: int":                             true,

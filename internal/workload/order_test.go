@@ -17,7 +17,7 @@ func TestReplayOrder(t *testing.T) {
 		`{"sql":3,"text":"BEGIN"}` + "\n" + `{"sql":4,"text":"COMMIT"}` + "\n" + `{"sql":5,"text":"INSERT INTO t VALUES (2) RETURNING a"}` + "\n"
 	for name, c := range map[string]struct {
 		events string // events of the recording: time, duration, connection, transaction, and what is done
-		want   string // expected order of the transactions, each named by the statement that runs first in it
+		want   string // expected order of the transactions, each named by the time of its first event
 		begun  string // expected order with the speed "recorded"
 	}{
 		"a deferred one that writes late": {

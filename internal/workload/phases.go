@@ -293,7 +293,7 @@ func (l *resolver) columnType(n *yaml.Node) driver.ColumnType {
 
 // returned reads which columns of generated rows a query must return. The parameter "types" has the
 // types of the query's columns. returned returns nil if the data set or a column is unknown, or if the
-// query has another number of columns.
+// number of columns differs from the query's.
 func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Returns, *setInfo) {
 	r := &plan.Returns{}
 	at := n

@@ -81,7 +81,7 @@ func TestPoolMistakes(t *testing.T) {
 	} {
 		text := strings.Replace(pooled, change[0], change[1], 1)
 		if text == pooled {
-			t.Errorf("%q is not there", change[0])
+			t.Errorf("the workload lacks %q, which the test replaces", change[0])
 		}
 		if strings.HasPrefix(want, "2 clients") {
 			text = strings.Replace(text, "settings: {", "settings: {processes: 2, ", 1)

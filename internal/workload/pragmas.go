@@ -64,7 +64,7 @@ func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	return s, true
 }
 
-// undeclared checks the values that the SQL that was read last gives to settings (see l.pragmas). It
+// undeclared checks the values that the most recently read SQL gives to settings (see l.pragmas). It
 // adds a warning for each value that the workload neither requests nor declares. A run refuses such
 // a change of a setting.
 func (l *resolver) undeclared(n *yaml.Node, kind string) {

@@ -87,7 +87,7 @@ func TestParametersInScripts(t *testing.T) {
 			t.Errorf("%q: %v: want %s", sql, err, want)
 		}
 		if err := parseScript(sql, workload.AllowFiles); err == nil || !strings.Contains(err.Error(), "nothing binds it: write the value") {
-			t.Errorf("%q: allowed, and %v", sql, err)
+			t.Errorf("%q with AllowFiles: %v", sql, err)
 		}
 		schema := fmt.Appendf(nil, "name: x\nschema: |\n  %s\nphases: [{name: p, script: VACUUM}]\n", strings.ReplaceAll(sql, "\n", "\n  "))
 		if _, err := workload.Parse("x.yaml", schema, nil); err == nil || !strings.Contains(err.Error(), want) {
@@ -111,7 +111,7 @@ func TestSQLThatReachesOut(t *testing.T) {
 			t.Errorf("%q: %v: want %s", sql, err, want)
 		}
 		if err := parseScript(sql, workload.AllowFiles); err != nil {
-			t.Errorf("%q: allowed, and %v", sql, err)
+			t.Errorf("%q with AllowFiles: %v", sql, err)
 		}
 	}
 	for _, sql := range within {
@@ -122,8 +122,8 @@ func TestSQLThatReachesOut(t *testing.T) {
 	}
 }
 
-// TestSQLThatReachesOutAnywhere checks that SQL that reaches other files is found in the schema, and in
-// scripts, queries, HTTP phases and mixes.
+// TestSQLThatReachesOutAnywhere checks SQL that reaches other files. It must be found in the schema,
+// and in scripts, queries, HTTP phases and mixes.
 func TestSQLThatReachesOutAnywhere(t *testing.T) {
 	for i, phases := range []string{
 		"schema: VACUUM INTO 'x'\nphases: [{name: p, script: ANALYZE}]",

@@ -84,7 +84,7 @@ func TestReplayLeftOut(t *testing.T) {
 		"an infinite number", "line 16 has no end: the program was killed while it was written; what is before it is replayed",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q is not said:\n%s", want, got)
+			t.Errorf("no message says %q:\n%s", want, got)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestReplayAffected(t *testing.T) {
 		t.Error(got)
 	}
 	if r, _ := replayPlan(t, "{name: r, replay: app.sql}", "app.sql", "DELETE FROM t"); r.Events.Affected != nil {
-		t.Errorf("of a script %v is known, want nothing", r.Events.Affected)
+		t.Errorf("numbers of affected rows of a script: %v, want nil", r.Events.Affected)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestSchemaKeys(t *testing.T) {
 	want := workload.Keys()
 	for name, def := range schema.Defs {
 		if strings.HasPrefix(name, "generator ") && want[name] == nil {
-			t.Errorf("the schema has %s, the loader has not", name)
+			t.Errorf("the schema has %s, but the loader does not", name)
 		}
 		if name == "settings" {
 			var names []string
@@ -48,6 +48,6 @@ func TestSchemaKeys(t *testing.T) {
 		delete(want, name)
 	}
 	for name := range want {
-		t.Errorf("the loader has %s, the schema has not", name)
+		t.Errorf("the loader has %s, but the schema does not", name)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// checkColumn checks the columns that a column is generated from, and reports a column that is generated
+// checkColumn checks the columns from which a column is generated. It reports a column that is generated
 // from itself. For the generators "ref" and "pick", it also finds the type of the column.
 func (l *resolver) checkColumn(c *columnInfo) {
 	if c.state == checked {

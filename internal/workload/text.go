@@ -26,10 +26,10 @@ func (w *Workload) Includes() []result.TextFile {
 }
 
 // Place returns the position of a line of a phase's SQL, such as "mine.yaml:12:9". Lines are
-// counted from 0, beginning with the first line that is not blank. The phase "" is the schema. In a
-// mix, the parameters "operation" and "statement" are the indexes of the operation and of its
-// statement. In other phases these parameters have no effect. If the file's line is not known, the
-// position is where the SQL begins.
+// counted from 0, beginning with the first line that is not blank. If the phase is "", the line is
+// in the schema. In a mix, the parameters "operation" and "statement" are the indexes of the
+// operation and of its statement. In other phases these parameters have no effect. If the file's
+// line is not known, the position is where the SQL begins.
 func (w *Workload) Place(phase string, operation, statement, line int) string {
 	n := w.root.get("schema")
 	i := slices.IndexFunc(w.Phases, func(p PhaseInfo) bool { return p.Name == phase })
@@ -88,8 +88,8 @@ func (w *Workload) Unset(s driver.Settings) driver.Settings {
 	return usual
 }
 
-// under returns the value of the first key of mapping n that is one of the names. If n has none of
-// these keys, under returns n.
+// under returns the value of the first key in mapping n that is equal to one of the names. If n has
+// none of these keys, under returns n.
 func under(n *yaml.Node, names ...string) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if slices.Contains(names, target(n.Content[i]).Value) {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// TestText checks that plans are made from the files as they were when the workload was parsed, and
-// that the workload's hash is computed from the YAML and from the files named there.
+// TestText checks that plans are made from the files as they were when the workload was parsed. The
+// workload's hash must be computed from the YAML and from the files named there.
 func TestText(t *testing.T) {
 	const alone = "name: w\nphases: [{name: s, script: VACUUM}]\n"
 	const named = "name: w\nschema: b.sql\nphases: [{name: s, script: a.sql}]\n"
@@ -41,7 +41,7 @@ func TestText(t *testing.T) {
 	files["b.sql"].Data = []byte("CREATE TABLE t(b)")
 	pl, err := w.Plan(workload.Full, nil)
 	if err != nil || pl.Schema != "CREATE TABLE t(a)" {
-		t.Errorf("the plan is of another text: %q, %v", pl.Schema, err)
+		t.Errorf("the plan was made from another text: schema %q, %v", pl.Schema, err)
 	}
 	if parse(named).SHA256() == w.SHA256() {
 		t.Error("another schema has the same hash")

@@ -48,7 +48,7 @@ phases:
 		}
 		req := protocol.Request{Type: protocol.TypeServe, Settings: w.Settings, Plan: pl}
 		if err := req.Check(); err != nil {
-			t.Errorf("%s %s: the loader lets it through, and the worker says: %v", place, number, err)
+			t.Errorf("%s %s: the loader accepts it, but the worker refuses it: %v", place, number, err)
 		}
 	}
 	for i := 0; i < len(usual); i += 2 {
@@ -68,6 +68,6 @@ phases:
 		}
 	}
 	if let < 100 || refused < 80 {
-		t.Errorf("%d let through, %d refused: too few to show anything", let, refused)
+		t.Errorf("%d accepted, %d refused: too few for a useful test", let, refused)
 	}
 }

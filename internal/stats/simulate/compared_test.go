@@ -14,8 +14,8 @@ import (
 // margin is the value of --precision in simulated comparisons.
 const margin = 0.02
 
-// slowTenth returns a function that slows down one trial in ten by the factor in the parameter
-// "times": for such a trial the function returns the logarithm of the factor, and otherwise 0.
+// slowTenth returns a function that slows down one trial in ten by the factor in the parameter "times". For
+// such a trial, the function returns the logarithm of the factor. For other trials, it returns 0.
 func slowTenth(times float64) func(r *rand.Rand) float64 {
 	return func(r *rand.Rand) float64 {
 		if r.IntN(10) == 0 {

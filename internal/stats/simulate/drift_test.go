@@ -92,8 +92,8 @@ func manyTrends() (list []verdict) {
 	return list
 }
 
-// medianVerdicts returns simulations of the intervals of medians and of ratios for rounds that
-// depend on each other.
+// medianVerdicts returns simulations of rounds that depend on each other. They test the intervals
+// of medians and ratios.
 func medianVerdicts() (list []verdict) {
 	const rounds, ofCluster = 20, stats.MinSamples
 	for _, n := range noises {

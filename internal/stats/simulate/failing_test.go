@@ -45,7 +45,7 @@ func (f failures) draw(r *rand.Rand) int64 {
 	return int64(trialOperations * min(max(f.share*(1+f.spread*r.NormFloat64()), 0), 0.95))
 }
 
-// trial adds to run a trial of the case with the ID c. The trial takes the given number of
+// trial adds a trial of the case with the ID c to the run. The trial takes the given number of
 // seconds, varied by 3 %.
 func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds float64) {
 	s := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: int64(1e9 * seconds * math.Exp(0.03*r.NormFloat64())),

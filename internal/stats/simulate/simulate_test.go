@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPower checks that a difference of 5 % is found in 95 % of tables of 20 rounds, if times vary
+// TestPower checks that a difference of 5 % is found in 95 % of tables of 20 rounds. The times vary
 // by 3 % between trials and by 10 % between rounds. It also checks that the method of [unpaired]
 // finds fewer differences. Otherwise the test would not notice if that method were used again.
 func TestPower(t *testing.T) {
@@ -37,7 +37,7 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// TestLevelBesideOthers checks that equal drivers differ significantly no more often if other
+// TestLevelBesideOthers checks that false differences between equal drivers stay rare if other
 // drivers really differ.
 func TestLevelBesideOthers(t *testing.T) {
 	for _, n := range []int{6, 20} {
@@ -53,12 +53,12 @@ func TestLevelBesideOthers(t *testing.T) {
 // often. So such runs use intervals of more than 95 %; with intervals of 95 %, the test would fail.
 func TestSettling(t *testing.T) {
 	x := settle("normal", 2, 0.03, 2000)
-	t.Logf("after %.1f rounds, %s of intervals of ratios hold (%s of 95 %% intervals), and %s of medians", x.rounds, percent(x.ratios), percent(x.usual), percent(x.medians))
+	t.Logf("after %.1f rounds, %s of intervals contain the ratio (%s of 95 %% intervals), and %s the median", x.rounds, percent(x.ratios), percent(x.usual), percent(x.medians))
 	if x.ratios < 0.95 || x.medians < 0.95 {
-		t.Errorf("%s of intervals hold the ratio, %s the median", percent(x.ratios), percent(x.medians))
+		t.Errorf("%s of intervals contain the ratio, %s the median", percent(x.ratios), percent(x.medians))
 	}
 	if x.usual > 0.947 {
-		t.Errorf("%s of 95 %% intervals hold the ratio: the test does not show what a higher level is for", percent(x.usual))
+		t.Errorf("%s of 95 %% intervals contain the ratio: the test does not show why a higher confidence is needed", percent(x.usual))
 	}
 }
 
@@ -67,7 +67,7 @@ func TestSettling(t *testing.T) {
 func TestWholeRun(t *testing.T) {
 	equal := func(int) world { return world{shape: "normal", drivers: 10} }
 	if v := anyFalseInRun(equal, 16, 100); v > 0.12 {
-		t.Errorf("%s of runs hold a false verdict", percent(v))
+		t.Errorf("%s of runs have a false verdict", percent(v))
 	}
 }
 
@@ -77,7 +77,7 @@ func TestWholeRun(t *testing.T) {
 func TestWholeRunOfTwo(t *testing.T) {
 	for _, n := range []int{6, 10} {
 		if v := anyFalseInRun(twoDrifting, n, 400); v > 0.08 {
-			t.Errorf("n = %d: %s of runs hold a false verdict", n, percent(v))
+			t.Errorf("n = %d: %s of runs have a false verdict", n, percent(v))
 		}
 	}
 }

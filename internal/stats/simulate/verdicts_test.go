@@ -42,7 +42,7 @@ func TestDriftingMedians(t *testing.T) {
 	for _, n := range []string{"autoregression 0.8", "1/f"} {
 		median, ratio := held["run: the interval of a median holds it20 rounds, "+n], held["run: the interval of a ratio holds it20 rounds of two trials in shuffled order, "+n]
 		if median > 0.9 || ratio < 0.91 {
-			t.Errorf("%s: %s of intervals hold the median, %s the ratio", n, percent(median), percent(ratio))
+			t.Errorf("%s: %s of intervals contain the median, %s the ratio", n, percent(median), percent(ratio))
 		}
 	}
 }

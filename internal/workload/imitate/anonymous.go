@@ -22,7 +22,7 @@ func (s *schema) anonymous(o object) string {
 	known, calls, names := s.known(o), callers(list), textNames(list)
 	t := s.table(o.table)
 	depth, where, generated, check := 0, o.kind != "table" && o.kind != "index", 0, 0
-	defaults := false // whether the token directly follows DEFAULT
+	defaults := false // whether the token follows DEFAULT; parentheses and signs may come between them
 	for i := range list {
 		switch tok := &list[i]; {
 		case tok.Kind == sqltext.Space:
@@ -78,7 +78,7 @@ func (c calls) innermost() string {
 	return c[len(c)-1]
 }
 
-// callers returns, for each token, the calls around the token.
+// callers returns, for each token, the calls that enclose the token.
 func callers(list []token) []calls {
 	found := make([]calls, len(list))
 	var open calls
@@ -174,8 +174,8 @@ var format = regexp.MustCompile(`^%[-+ 0-9.]*[A-Za-z%](%[-+ 0-9.]*[A-Za-z%]|[^A-
 
 // replaced returns the replacement of a text of the schema. Empty texts and formats are kept. A text that is
 // a value in the rows has the same replacement as in the rows. If several tables have this value with
-// different replacements, replaced prefers the replacement of table t. A text that is no value in the rows
-// has the same replacement wherever it occurs in the schema.
+// different replacements, replaced prefers the replacement of table t. A text that is not a value in the
+// rows has the same replacement wherever it occurs in the schema.
 func (s *schema) replaced(t *table, text string) string {
 	switch {
 	case text == "" || format.MatchString(text):

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 )
 
-// TestPaths checks that JSON paths are kept where SQLite expects them, and that a text that only
-// begins like a path is replaced.
+// TestPaths checks that JSON paths are kept where SQLite expects them. A text that only begins like
+// a path must be replaced.
 func TestPaths(t *testing.T) {
 	path := create(t, "paths", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
@@ -54,7 +54,7 @@ func TestSmallIntegers(t *testing.T) {
 		}
 	}
 	if !strings.Contains(w.YAML, ", 987]}") && !strings.Contains(w.YAML, ", 986]}") {
-		t.Error("the highest of a range is not as it was")
+		t.Error("the upper bound of a range is not kept")
 	}
 	for i := range c.Queries {
 		if q := &c.Queries[i]; q.Rows[1] < q.Rows[0]/1.5-0.1 || q.Rows[1] > q.Rows[0]*1.5+0.1 {

@@ -18,7 +18,7 @@ type check struct {
 	number    int    // number of the constraint in its table, from 0
 	text      string // the constraint as SQL, with its name
 	condition string
-	from, to  int // range of the constraint's tokens, with the comma before it
+	from, to  int // range of the tokens of the constraint and of the comma before it
 }
 
 // checks returns the CHECK constraints of a CREATE TABLE statement, given its tokens.
@@ -85,7 +85,7 @@ func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err e
 	return found, nil
 }
 
-// Limits on the generated rows of each data set on which CHECK constraints are tested. The rows
+// Limits on the rows that are generated, for each data set, to test CHECK constraints. The rows
 // come from several seeds, because each trial of a run has another seed.
 const (
 	tried     = 10_000 // greatest number of rows in all

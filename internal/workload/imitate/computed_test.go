@@ -58,7 +58,7 @@ func TestComputedKeys(t *testing.T) {
 			"nothing is read by index by_empty, because none is always NULL",
 		} {
 			if !strings.Contains(notes, want) {
-				t.Errorf("%q is not said", want)
+				t.Errorf("no note says %q", want)
 			}
 		}
 		if t.Failed() {

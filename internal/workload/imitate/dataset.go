@@ -122,7 +122,7 @@ func (b *builder) load(t *table) string {
 	return d.name
 }
 
-// fill adds the columns of its table to a data set, and the hidden columns that they need.
+// fill adds to a data set the columns of its table, and the hidden columns that these columns need.
 func (b *builder) fill(d *dataSet) {
 	if strings.HasPrefix(d.table.virtual, "rtree") {
 		b.boxes(d)

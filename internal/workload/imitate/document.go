@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// documentStats has statistics of the texts of a column that are JSON objects or arrays.
+// documentStats has statistics of those texts of a column that are JSON objects or arrays.
 type documentStats struct {
 	n, arrays int64
 	blank     int64 // bytes of white space in the objects
@@ -143,8 +143,8 @@ func (m *member) addItems(list []any, depth int) {
 // scalars returns how many of the values are neither objects, arrays nor null.
 func (m *member) scalars() int64 { return m.column.stats.rows - m.column.stats.nulls }
 
-// document returns the generator of a column of JSON: arrays if most of the column's values are arrays,
-// otherwise objects with the members that the column's objects have.
+// document returns the generator of a column of JSON. It generates arrays if most of the column's
+// values are arrays, and otherwise objects with the members that the column's objects have.
 func (b *builder) document(d *dataSet, c *column, s *classStats) generated {
 	st := c.stats.document
 	w := &documentWriter{b: b, d: d, colon: ":", comma: ",", present: 1}

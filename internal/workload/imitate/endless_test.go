@@ -12,7 +12,7 @@ import (
 // endless is an expression that takes practically forever.
 const endless = "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000000000) SELECT count(*) FROM n)"
 
-// TestEndlessTrigger checks that a trigger that computes forever is left out and listed.
+// TestEndlessTrigger checks a trigger that computes forever. It must be left out and listed.
 func TestEndlessTrigger(t *testing.T) {
 	imitate.Impatient(t, time.Second)
 	path := create(t, "app", func(t *testing.T, db *sql.DB) {

@@ -65,7 +65,7 @@ type draft struct {
 	sets     []*dataSet
 	names    map[string]bool    // names of data sets and parameters, in lower case
 	made     map[purpose]string // names of data sets, hidden columns and parameters, by their purpose
-	renamed  map[string]string  // names of indexes in the workload, by their name in the database, where the two differ
+	renamed  map[string]string  // new names of indexes that the workload renames, by their names in the database
 	inserts  string
 	reads    string
 	checks   []check         // CHECK constraints of the workload

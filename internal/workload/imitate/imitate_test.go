@@ -104,8 +104,8 @@ func imitateFile(t *testing.T, path string, o imitate.Options) (*imitate.Workloa
 	return w, c
 }
 
-// private checks that a text contains no value of the database that has at least four bytes or,
-// for a number, at least six digits.
+// private checks that a text has none of the database's texts of at least four bytes, and none of
+// its numbers of at least six digits.
 func private(t *testing.T, path, text string) {
 	t.Helper()
 	db := open(t, path)
@@ -152,8 +152,8 @@ func private(t *testing.T, path, text string) {
 	}
 }
 
-// TestChecks checks that the workload has the CHECK constraints that generated rows satisfy with
-// many seeds. Unless values are kept, the constraints must not contain values of the database. The missing
+// TestChecks checks that the workload keeps a CHECK constraint if generated rows satisfy it with many
+// seeds. Unless values are kept, the constraints must not contain values of the database. The missing
 // constraints must be listed.
 func TestChecks(t *testing.T) {
 	path := create(t, "checks", func(t *testing.T, db *sql.DB) {
@@ -188,7 +188,7 @@ func TestChecks(t *testing.T) {
 		schema := w.YAML[strings.Index(w.YAML, "schema:"):]
 		for _, words := range out {
 			if strings.Contains(schema, words) || !strings.Contains(notes, words) {
-				t.Errorf("%q is not left out, or not said to be: %s", words, notes)
+				t.Errorf("%q is not left out, or no note says so: %s", words, notes)
 			}
 		}
 		if !keep {
@@ -274,8 +274,8 @@ func TestForeignCheck(t *testing.T) {
 	load(t, w, 1)
 }
 
-// TestTimes checks that times stored as text become times in the same form and with about the
-// same range, and that a column that also has other texts gets no times.
+// TestTimes checks that times stored as text become times in the same form and with about the same
+// range. A column that also has other texts must get no times.
 func TestTimes(t *testing.T) {
 	const rows = 3000
 	begin := time.Date(2019, 3, 17, 5, 6, 7, 0, time.UTC)
@@ -359,10 +359,10 @@ func TestTimes(t *testing.T) {
 		t.Errorf("%d distinct values, want about %d", n, want)
 	}
 	if n := count(db, "SELECT count(*) FROM times WHERE other GLOB '2*'"); n != 0 {
-		t.Errorf("%d times of a column that has other texts", n)
+		t.Errorf("%d values are times in a column that also has other texts, want none", n)
 	}
 	if n := count(db, "SELECT count(*) FROM points WHERE at GLOB '????-??-?? ??:??:??'"); n != 4000 {
-		t.Errorf("%d times in a key", n)
+		t.Errorf("%d times in a key, want 4000", n)
 	}
 	for _, words := range []string{"CHECK (day > '2018-12-01')", "WHERE sorted > '2019-06-01 00:00:00'"} {
 		if !strings.Contains(w.YAML, words) {
@@ -401,7 +401,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestAgain checks that two workloads that are made from the same database are equal.
+// TestAgain checks that two workloads made from the same database are equal.
 func TestAgain(t *testing.T) {
 	path := create(t, "events", makeEvents)
 	first, _ := imitateFile(t, path, imitate.Options{})

@@ -22,8 +22,8 @@ func (w *Workload) planned(scale string) (*plan.Plan, error) {
 }
 
 // tryQuick loads the workload at the quick scale into memory. It rewrites the workload without
-// the constraints, triggers and phases that fail. If loading fails, it only adds a note that the workload
-// can be loaded at the full scale only. If loading takes too long, it returns an error.
+// the constraints, triggers and phases that fail. If loading fails, it changes nothing, but adds a note
+// that the workload can be loaded only at the full scale. If loading takes too long, it returns an error.
 func (w *Workload) tryQuick(ctx context.Context) error {
 	p, err := w.planned(workload.Quick)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 )
 
-// TestFilled checks that no phase inserts into a table that a trigger of another table fills,
-// because the phase would insert the same keys again.
+// TestFilled checks a table that is filled by a trigger of another table. No phase may insert into
+// it, because the phase would insert the same keys again.
 func TestFilled(t *testing.T) {
 	path := create(t, "audit", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
@@ -27,7 +27,7 @@ func TestFilled(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		w, _ := imitateFile(t, path, imitate.Options{KeepValues: keep})
 		if strings.Contains(w.YAML, "more_the_audit") || !strings.Contains(w.YAML, "more_orders") || !strings.Contains(w.YAML, "more_here") || strings.Contains(w.YAML, "more_there") {
-			t.Error("want rows to be inserted into orders and here, not into what their triggers fill")
+			t.Error("want rows to be inserted into orders and here, not into the tables that their triggers fill")
 		}
 		notes := strings.Join(w.Notes, "\n")
 		if !strings.Contains(notes, "no rows are inserted into the audit after loading, because trigger audit insert fills it when rows are inserted into orders") {
@@ -40,8 +40,8 @@ func TestFilled(t *testing.T) {
 	}
 }
 
-// TestFailingInserts checks that a phase is left out and listed if its rows cannot be inserted
-// after those of earlier phases, although the schema does not show the cause.
+// TestFailingInserts checks a phase whose rows cannot be inserted after the rows of earlier phases.
+// It must be left out and listed, although the schema does not show why its rows fail.
 func TestFailingInserts(t *testing.T) {
 	path := create(t, "failing", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `

@@ -81,14 +81,14 @@ func (b *builder) reference(d *dataSet, c *column) generated {
 	return g
 }
 
-// rowsOf returns the numbers of a data set's rows, from the least to the greatest, as bounds of a generator.
+// rowsOf returns the range of a data set's row numbers, which begin at 0, as the bounds of a generator.
 func rowsOf(set string) string { return fmt.Sprintf("[0, $%s - 1]", set) }
 
 // part returns the generator of a column of t.parts. The generator picks the column's values from the data
 // set that b.keys(t) adds. In that data set, no two rows are equal. Rows that are equal in all columns except
 // the last are consecutive, and such groups are about as large as in the database. In rows that are inserted
-// after loading, the values of the last column come from the data set that the method "domain" returns, and
-// differ from those of all loaded rows.
+// after loading, the values of the last column differ from those of all loaded rows. They come from the data
+// set that the method "domain" returns.
 func (b *builder) part(d *dataSet, c *column) generated {
 	t := d.table
 	x := t.composite
@@ -105,7 +105,7 @@ func (b *builder) part(d *dataSet, c *column) generated {
 		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + at}}
 	}
 	next := generated{kind: "serial", value: "0"}
-	if c.foreign != nil && b.pickable(c) { // pick values that come after the values that are already inserted
+	if c.foreign != nil && b.pickable(c) { // pick values that follow those already inserted
 		next = generated{kind: "serial", value: fmt.Sprint(x.run(t.rows)), also: []string{"step: $" + t.set, "every: $" + b.inserts}}
 	}
 	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next)}}
@@ -139,9 +139,10 @@ func (b *builder) keys(t *table) string {
 	})
 }
 
-// domain returns the column of a data set from which the values of the table's column t.parts()[j] are
-// picked, as set.column. For a foreign key, this is the column in the parent's data set. Otherwise domain
-// adds a data set. If the parameter "more" is true, that data set has only values that no loaded row has.
+// domain returns the name of a data set's column, in the form set.column. The values of the table's
+// column t.parts()[j] are picked from it. For a foreign key, it is the column in the parent's data set.
+// Otherwise domain adds a data set. If the parameter "more" is true, that data set has only values that
+// no loaded row has.
 func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
 	c := t.parts()[j]

@@ -28,7 +28,7 @@ type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// loader fills a database by running the phases of a plan that are not timed.
+// loader fills a database by running the untimed phases of a plan.
 type loader struct {
 	db   *sql.DB
 	gen  *plan.Gen
@@ -122,7 +122,7 @@ func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
 	return tx.Commit()
 }
 
-// rows inserts some rows of a data set. The parameters "from" and "to" are numbers of rows. The row with the
+// rows inserts some rows of a data set. The parameters "from" and "to" are row numbers. The row with the
 // number "to" is not inserted.
 func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, to int64) error {
 	// Statements that insert several rows take less time per row.

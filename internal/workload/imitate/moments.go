@@ -57,7 +57,7 @@ func (m moment) month() moment {
 // momentStats has statistics of a column's texts. It counts texts as long as all of them are moments of
 // the same form. The first text with another form ends the counting.
 type momentStats struct {
-	form moment // form of the texts: its fields "clock" and "zone" are the same in all texts, its field "fraction" is the longest fraction, and its field "at" is not used
+	form moment // form of the texts: "clock" and "zone" are the same in all texts, and "fraction" is the longest fraction; "at" is not used
 	classStats
 }
 

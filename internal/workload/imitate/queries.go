@@ -164,8 +164,8 @@ func (b *builder) joined(t *table, f *foreign) *Query {
 	return &Query{table: f.parent, args: args, columns: append(types, more...), SQL: sql + limit, original: sql + limit, weight: t.rows}
 }
 
-// joinedBack returns a query for a row of t and the row of the parent that it refers to. It returns nil if
-// t has no key whose values can be parameters.
+// joinedBack returns a query for a row of t and for the parent's row to which this row refers. It returns
+// nil if t has no key whose values can be parameters.
 func (b *builder) joinedBack(t *table, f *foreign) *Query {
 	var key []*column
 	if c := find(t.columns, func(c *column) bool { return c.rowid }); c != nil {

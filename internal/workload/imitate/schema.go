@@ -32,13 +32,13 @@ type table struct {
 	whole     bool   // the workload inserts the table's rows; if false, SQLite writes them
 	set       string // name of the table's data set
 	sample    reservoir[[]any]
-	composite *index         // the unique index of several columns that generated rows satisfy
+	composite *index         // the multi-column unique index that generated rows satisfy
 	siblings  []*column      // the last columns of those unique indexes that differ from the index "composite" only in the last column
 	violated  map[int]string // reason why the workload lacks a CHECK constraint, by the constraint's number
 	packed    bool           // the table's pages are full, as after insertion in the order of the key
 }
 
-// column is a column of a table that is neither generated nor hidden.
+// column is an ordinary column of a table, neither generated nor hidden.
 type column struct {
 	name     string
 	declared string // the declared type, in upper case
@@ -50,7 +50,7 @@ type column struct {
 	foreign  *foreign // the foreign key that the column is part of, or nil
 	prose    bool     // a full-text index has the words of the column
 	stats    columnStats
-	names    map[string]string // if the column has few values, their replacements in the workload
+	names    map[string]string // replacements of values in the workload, if the column has few distinct values
 }
 
 // index is an index or a key. The field "sql" is "" if no CREATE INDEX created it.
@@ -327,8 +327,8 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 // early in this list as possible.
 var origins = []string{"pk", "u", "c"}
 
-// compose chooses t.composite, the unique index of several columns that generated rows satisfy. It
-// also sets t.siblings.
+// compose chooses t.composite, the multi-column unique index that generated rows satisfy. It also
+// sets t.siblings.
 func (t *table) compose() {
 	byOrigin := slices.Clone(t.indexes) // sorted by origin: the primary key, constraints, other indexes
 	slices.SortStableFunc(byOrigin, func(x, y *index) int {

@@ -119,14 +119,14 @@ func (d *distinct) repeats() float64 {
 }
 
 // repeated reports whether values occur several times. They do if there are fewer than half as many
-// distinct values as rows, or if on average more than 0.5 other rows have the same value as a row.
+// distinct values as rows, or if a row shares its value with more than 0.5 other rows on average.
 func (d *distinct) repeated() bool {
 	return d.values() < d.n/2 || d.repeats()*float64(d.n) > 0.5
 }
 
 // choices estimates the number of values from which the rows' values were chosen. The estimate is at
-// least the number of values that occur. If equal rows are rarer than a choice from only these values
-// would make them, the estimate is greater.
+// least the number of values that occur. The estimate is greater if equal rows are rarer than they
+// would be after a choice from only these values.
 func (d *distinct) choices() int64 {
 	n := d.values()
 	if p := d.repeats(); p*float64(n) < 1 {

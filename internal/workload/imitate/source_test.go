@@ -15,7 +15,7 @@ func TestNoTables(t *testing.T) {
 	source, err := imitate.Open(t.Context(), path, t.TempDir())
 	if err == nil {
 		source.Close()
-		t.Fatal("it is opened")
+		t.Fatal("a database without tables was opened")
 	}
 	if want := "database " + path + ": it has no tables"; !strings.HasPrefix(err.Error(), want) || !errors.Is(err, imitate.ErrNoTables) {
 		t.Errorf("%v, want %q", err, want)

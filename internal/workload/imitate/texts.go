@@ -75,7 +75,7 @@ func numbered(s *classStats, most int64, number generated, help func(suffix stri
 func digits(n int64) int64 { return int64(len(strconv.FormatInt(n, 10))) }
 
 // uniqueText returns the generator of texts of about the right length. No two texts are equal,
-// because each text contains another number.
+// because each text contains a different number.
 func uniqueText(d *dataSet, c *column, s *classStats) generated {
 	t := d.table
 	width := digits(t.rows)
@@ -123,8 +123,8 @@ func (b *builder) vocabulary(c *column) string {
 	})
 }
 
-// lengths returns, as YAML, a distribution of lengths of texts or blobs. It has the mean of the
-// lengths in the database.
+// lengths returns, as YAML, a distribution of lengths of texts or blobs. Its mean is the mean of
+// the lengths in the database.
 func lengths(s *classStats) string { return lessLengths(s, 0) }
 
 // lessLengths returns lengths as the function "lengths" does, but each length is reduced by the parameter

@@ -9,8 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 )
 
-// TestReplaceable checks that a generated workload that has not been edited may be replaced, and that
-// no other file may.
+// TestReplaceable checks that only a generated workload that nobody has edited may be replaced.
 func TestReplaceable(t *testing.T) {
 	text := imitate.Sealed("name: app\nphases: []\n")
 	for name, c := range map[string]struct {
@@ -33,6 +32,6 @@ func TestReplaceable(t *testing.T) {
 		}
 	}
 	if !imitate.Replaceable(filepath.Join(t.TempDir(), "none.yaml")) || imitate.Replaceable(t.TempDir()) {
-		t.Error("only a file that is missing can be written without being replaced")
+		t.Error("want true for a missing file, and false for a directory")
 	}
 }

@@ -86,8 +86,8 @@ func headOfLog(path string) ([]byte, error) {
 }
 
 // copyQuiet copies a database and its write-ahead log, so that the copy has only complete transactions. It
-// returns the SHA-256 of the copied database without the log. If a program is writing to the database, it
-// tries again, and returns an error after the last attempt.
+// returns the SHA-256 of the copied database without the log. If a program is writing to the database,
+// copyQuiet tries again, and returns an error after the last attempt.
 func copyQuiet(ctx context.Context, path, to string, pause time.Duration) (sum string, err error) {
 	for i := range attempts {
 		if i > 0 {

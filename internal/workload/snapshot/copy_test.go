@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRefused checks the errors for files that cannot be copied, and that the files and their
-// directory do not change.
+// TestRefused checks the errors for files that cannot be copied. The files and their directory must
+// not change.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -68,11 +68,11 @@ func TestRefused(t *testing.T) {
 			}
 			if before != nil {
 				if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
-					t.Errorf("beside the original (-before +after):\n%s", diff)
+					t.Errorf("the directory of the original has changed (-before +after):\n%s", diff)
 				}
 			}
 			if left, err := os.ReadDir(copies); err != nil || len(left) > 0 {
-				t.Errorf("left %v, %v", left, err)
+				t.Errorf("files left in the directory of the copy: %v, %v", left, err)
 			}
 		})
 	}

@@ -121,7 +121,8 @@ func rowsOn(ctx context.Context, conn *sql.Conn, query string, columns []driver.
 	return lists, nil
 }
 
-// Columns returns the names of a query's columns. It returns an error if the query cannot be a subquery.
+// Columns returns the names of a query's columns. It returns an error if the query cannot be used as a
+// subquery.
 func Columns(ctx context.Context, conn *sql.Conn, query string, args ...any) ([]string, error) {
 	rows, err := conn.QueryContext(ctx, "SELECT * FROM (\n"+query+"\n) LIMIT 0", args...)
 	if err != nil {

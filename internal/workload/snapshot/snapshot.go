@@ -103,8 +103,8 @@ func files(path string) []fs.FileInfo {
 	return list
 }
 
-// same reports whether a file was the same at two times. The parameters x and y have its information at
-// each time, or nil if the file did not exist.
+// same reports whether a file did not change between two times. The parameters x and y have the file
+// information at these times, or nil if the file did not exist.
 func same(x, y fs.FileInfo) bool {
 	if x == nil || y == nil {
 		return x == nil && y == nil

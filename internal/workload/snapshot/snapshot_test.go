@@ -162,7 +162,7 @@ func taken(t *testing.T, path string) *Snapshot {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, listing(t, filepath.Dir(path))); diff != "" {
-		t.Errorf("beside the original (-before +after):\n%s", diff)
+		t.Errorf("the directory of the original has changed (-before +after):\n%s", diff)
 	}
 	return s
 }
@@ -187,8 +187,8 @@ var (
 	maybes = driver.ColumnType{Type: driver.Text, Nullable: true}
 )
 
-// TestAtRest checks that the copy of a file that nobody has open has the same bytes, and that
-// Copy returns an error if the copy has changed since it was taken.
+// TestAtRest checks the copy of a file that nobody has open. It must have the same bytes. Copy must
+// return an error if the copy has changed since it was taken.
 func TestAtRest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	open(t, path, "PRAGMA page_size = 8192", "CREATE TABLE t(a)", "CREATE VIRTUAL TABLE f USING fts5(x)", "CREATE VIEW v AS SELECT 1", "INSERT INTO t VALUES (1), (2)").Close()
@@ -262,7 +262,7 @@ func TestLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if more := taken(t, path); more.SHA256 == s.SHA256 || column(t, more, "SELECT count(*) FROM t", anInt) != "2002" {
-		t.Error("the copy lacks what has been committed since")
+		t.Error("the copy lacks the rows committed since the earlier copy")
 	}
 }
 
@@ -303,15 +303,15 @@ func TestUntouched(t *testing.T) {
 				t.Errorf("%s rows, want %s", got, test.want)
 			}
 			if list := s.Written(); len(list) > 0 {
-				t.Errorf("%q are said to be written", list)
+				t.Errorf("Written returns %q, want nothing", list)
 			}
 		})
 	}
 }
 
 // TestBesideWriter copies a database while an application writes to it all the time. The application must
-// not have to wait for a lock. Each copy must have only complete transactions. If the function "take", which
-// copies, cannot be sure of that, it must return an error.
+// not have to wait for a lock. Each copy must have only complete transactions. The function "take", which
+// makes the copy, must return an error if it cannot be sure of that.
 func TestBesideWriter(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -326,7 +326,7 @@ func TestBesideWriter(t *testing.T) {
 			t.Parallel()
 			path := made(t, "delete")
 			end := beside(t, path, test.script+"; write") // the application fails if the database is locked
-			said := false                                 // whether the writer wrote during a copy; if no CPU is free, it may not write then
+			said := false                                 // whether Written reported a write during a copy; without a free CPU, the application may not write during a copy
 			for i := 0; i < 2 || !said && i < 1000; i++ {
 				dir := t.TempDir()
 				s, err := take(t.Context(), path, dir, pause/4)
@@ -335,7 +335,7 @@ func TestBesideWriter(t *testing.T) {
 						t.Error(err)
 					}
 					if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-						t.Errorf("left: %v, %v", left, err)
+						t.Errorf("files left in the directory of the copy: %v, %v", left, err)
 					}
 					break
 				}
@@ -346,7 +346,7 @@ func TestBesideWriter(t *testing.T) {
 				s.Close()
 			}
 			if test.always && !said {
-				t.Error("it is not said that the files are written")
+				t.Error("Written never returned a file, although the application wrote")
 			}
 			end()
 		})
@@ -360,6 +360,6 @@ func TestWrittenSince(t *testing.T) {
 	s := taken(t, path)
 	beside(t, path, "INSERT INTO t VALUES ('more')")()
 	if list := s.Written(); len(list) != 1 || list[0] != "app.db" {
-		t.Errorf("%q are written, want the file", list)
+		t.Errorf("Written returns %q, want app.db", list)
 	}
 }

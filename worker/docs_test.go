@@ -92,7 +92,7 @@ func TestDocumentedChecksum(t *testing.T) {
 	unordered.Row(rows[0], types)
 	unordered.Row(rows[1], types)
 	var none plan.Hash
-	for _, want := range []string{"and the checksum\n`" + h.Sum(), "SHA-256 of nothing,\n`" + none.Sum(), "example the checksum\n`" + unordered.Sum()} {
+	for _, want := range []string{"and the checksum\n`" + h.Sum(), "SHA-256 of nothing,\n`" + none.Sum(), "(#checksums) have the checksum\n`" + unordered.Sum()} {
 		if !strings.Contains(doc, want) {
 			t.Errorf("the document lacks %s", want)
 		}

@@ -231,7 +231,7 @@ func TestServeRefuses(t *testing.T) {
 		"unknown request":     {Type: "dance", Protocol: protocol.Version},
 		"path and a plan":     {Type: protocol.TypeTrial, Protocol: protocol.Version},
 		"exists already":      existing,
-		"no data set \"nil\"": trialOf(t, blog(1, insertPhase(plan.Insert{Sets: []string{"nil"}, Transaction: "one", RowsPerStatement: 1})), nil),
+		"unknown data set \"nil\"": trialOf(t, blog(1, insertPhase(plan.Insert{Sets: []string{"nil"}, Transaction: "one", RowsPerStatement: 1})), nil),
 	} {
 		got := serve(t, newFake(), req)
 		last := got[len(got)-1]

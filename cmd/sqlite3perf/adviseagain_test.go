@@ -83,11 +83,11 @@ func TestAskedAgain(t *testing.T) {
 		"a file with its schema":      {kept: mine},
 		"a built-in one":              {kept: builtinKept(t, "simple")},
 		"a built-in one of a report":  {kept: builtinKept(t, "simple"), foreign: true},
-		"another one of a report":     {kept: mine, foreign: true, why: "only built-in workloads of one are run"},
+		"another one of a report":     {kept: mine, foreign: true, why: "so only its built-in workloads are run"},
 		"a file without its schema":   {kept: without, why: `cannot open the file "schema.sql"`},
-		"another text":                {kept: changed, why: "the run did not keep all of it"},
+		"another text":                {kept: changed, why: "the run did not store all of it"},
 		"a user's database":           {kept: ofDatabase, why: "it begins with the database ./app.db, and runs do not store databases"},
-		"a run that has kept nothing": {kept: result.Workload{Name: "mine"}, why: "did not keep its text"},
+		"a run that has kept nothing": {kept: result.Workload{Name: "mine"}, why: "did not store its text"},
 	} {
 		run := keptRun(t, "advise", c.kept)
 		if c.kept.Text == "" {

@@ -174,7 +174,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 	defer scratch.Remove()
 	var differences []string
 	if differ := conditions.MachinesDiffer(base.Run.Machine, observer.Machine); differ != nil {
-		differences = append(differences, "it is of another machine: "+strings.Join(differ, ", "))
+		differences = append(differences, "it was measured on another machine: "+strings.Join(differ, ", "))
 	}
 	for _, ref := range r.matrix.Drivers {
 		before := base.Proof(ref.Name)
@@ -184,7 +184,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 		}
 		now, err := (&lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit}).SQLiteVersion(ctx, ref, path)
 		if err == nil && now != before.SQLiteVersion {
-			differences = append(differences, fmt.Sprintf("it is of SQLite %s with %s, which has %s now", before.SQLiteVersion, ref.Name, now))
+			differences = append(differences, fmt.Sprintf("it was measured with SQLite %s in %s, which has %s now", before.SQLiteVersion, ref.Name, now))
 		}
 	}
 	return differences, nil

@@ -133,7 +133,7 @@ func (o *runOptions) among(ctx context.Context, text string) (build.ReleaseRange
 func (r *request) releases(ctx context.Context, among build.ReleaseRange, named string) ([]string, error) {
 	list, err := r.Builder.Releases(ctx, among.Known, among.First, among.Last)
 	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {
-		return nil, cli.Usagef("%s: %w: listed beside it: %s", named, err, strings.Join(none.Nearest, ", "))
+		return nil, cli.Usagef("%s: %w: the nearest releases are %s", named, err, strings.Join(none.Nearest, ", "))
 	}
 	return list, err
 }

@@ -364,7 +364,7 @@ func (o *compareOptions) comparison(args []string, names [2]string, pair []strin
 // Flags for the output are always allowed.
 func (o *runOptions) onlyOfStored(stored string, allowed ...string) error {
 	if unused := o.othersTyped(append(allowed, "store", "format", "output", "no-color", "full")); unused != nil {
-		return cli.Usagef("%s: only for what is measured now, and %s: leave it out", strings.Join(unused, " "), stored)
+		return cli.Usagef("%s: only for a new measurement, and %s: leave it out", strings.Join(unused, " "), stored)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults: kill, ordered, posix, errors, shared, cancel (default: all)")
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values and the choice of states are made from")
-	f.StringVar(&o.bisect, "bisect", "", "`releases` of a driver, such as ncruces@v0.22.0..v0.36.0: find the first release that differs from the oldest in what survives, or in numbers of syncs or writes")
+	f.StringVar(&o.bisect, "bisect", "", "`releases` of a driver, such as ncruces@v0.22.0..v0.36.0: find the first release in which other transactions survive than in the oldest, or with other numbers of syncs or writes")
 	f.StringSliceVar(&o.attach, "attach", nil, "`tables` of the workload to put into a second database file, which is attached to the first (default: none)")
 	f.StringVar(&o.keep, "keep", "", "new or empty `directory` for the files of states that fail")
 	f.StringVar(&o.replay, "replay", "", "open again, with --drivers, the state that --keep has written to this `directory`")

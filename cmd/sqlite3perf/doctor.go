@@ -25,7 +25,7 @@ func doctorCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say whether this machine is fit to measure, and what to do about it",
-		Long: `Doctor looks for what makes figures wrong or noisy: the CPU's clock rate, other
+		Long: `Doctor looks for causes of wrong or noisy figures: the CPU's clock rate, other
 processes, virtualization, memory, the file system and the cost of fsync on it, the
 clock, and the build tools. Then it compares one driver with itself for about 15
 seconds, to find how small a difference can be measured. Nothing is stored.

@@ -31,7 +31,7 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *location, show *cl
 		if tried < events {
 			show.Note("estimating how long a trial takes, from %d of the %s events of %s", tried, document.Thousands(int64(events)), c.Workload)
 		} else {
-			show.Note("estimating how long a trial takes, from two of each workload that do not count")
+			show.Note("estimating how long a trial takes, from two extra trials of each workload")
 		}
 	}}
 	if p.processes != nil {

@@ -318,7 +318,7 @@ func (o *gateOptions) checkGateHosts(ctx context.Context) (err error) {
 		return nil
 	}
 	if o.isStored(ctx, o.baseline) {
-		return cli.Usagef("--baseline %s is stored, and other machines are measured only beside a baseline there: name a driver such as mattn@v1.14.22, or leave out --hosts", o.baseline)
+		return cli.Usagef("--baseline %s is stored, but on another machine the baseline must be measured together with the candidate: name a driver such as mattn@v1.14.22, or leave out --hosts", o.baseline)
 	}
 	if o.hosts.names, err = host.Parse(o.hosts.names); err != nil {
 		return cli.Usagef("--hosts: %w", err)
@@ -327,13 +327,13 @@ func (o *gateOptions) checkGateHosts(ctx context.Context) (err error) {
 		return nil
 	}
 	if len(o.also) > 0 {
-		return cli.Usagef("--also %s is the result of one machine, and several hosts have several: judge one host at a time", o.also[0])
+		return cli.Usagef("--also %s takes the result of one machine, but each of several hosts has its own: judge one host at a time", o.also[0])
 	}
 	if err := o.output.CheckFormat(); err != nil {
 		return err
 	}
 	if err := machines.Formats.Check(o.output.Format); err != nil {
-		return cli.Usagef("--format %s is the result of one machine, and several hosts have several: want %s, or one host at a time", o.output.Format, strings.Join(machines.Formats.Names(), ", "))
+		return cli.Usagef("--format %s shows the result of one machine, but each of several hosts has its own: want %s, or one host at a time", o.output.Format, strings.Join(machines.Formats.Names(), ", "))
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ type hostOptions struct {
 }
 
 func (o *hostOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.names, "hosts", nil, "other machines to measure on, named as for ssh: pi,user@nvme; same plan and seed on each (--dir is then a directory there)")
+	f.StringSliceVar(&o.names, "hosts", nil, "other machines to measure on, named as for ssh: pi,user@nvme; each measures the same plan with the same seed, and --dir is a directory there")
 	f.StringVar(&o.ssh, "ssh", "ssh", "the SSH `client` for --hosts, with its options, such as 'ssh -F file'")
 	cli.Reaching(f, cli.Executes, "hosts", "ssh")
 	cli.Grouped(f, cli.GroupWhere, "hosts", "ssh")
@@ -173,11 +173,11 @@ func (o *runOptions) checkHosts(r *request) error {
 	}
 	for _, to := range o.output.Each() {
 		if err := machines.Formats.Check(to.Format); err != nil {
-			return cli.Usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", to.Format, strings.Join(machines.Formats.Names(), ", "))
+			return cli.Usagef("--format %s shows one run, but each of several hosts has its own run: want %s here, or show RUN --format %[1]s", to.Format, strings.Join(machines.Formats.Names(), ", "))
 		}
 	}
 	if o.page.File != "" {
-		return cli.Usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.Flag)
+		return cli.Usagef("%s writes the page of one run, but each of several hosts has its own run: report RUN writes the page of each", o.page.Flag)
 	}
 	return nil
 }

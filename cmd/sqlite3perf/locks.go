@@ -166,7 +166,7 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 		return nil, cli.Usagef("workload %s has neither a mix nor a replay, and locks varies how their clients share a database: name a workload that has one; sqlite3perf workloads %s shows a mix", none.Workload, lockWorkloads[0])
 	}
 	if one, ok := err.(*lab.OneClientError); ok { //nolint:errorlint // LockCases returns this error without wrapping it
-		return nil, cli.Usagef("workload %s: its phase %s replays with one client, which waits for no lock: write clients: 4 beside replay: to deal the transactions to four, or record a program that uses several connections at once (a script or a trace has one) and write no clients", one.Workload, one.Phase)
+		return nil, cli.Usagef("workload %s: its phase %s replays with one client, which never waits for a lock: write clients: 4 next to replay: so that four clients share the transactions; or record a program that uses several connections at once, and leave clients out (a script or a trace has only one connection)", one.Workload, one.Phase)
 	}
 	if err != nil {
 		return nil, cli.WrongUsage(o.blame(err))

@@ -183,7 +183,7 @@ Defaults for flags: SQLITE3PERF_ROUNDS=8 in the environment, or rounds: 8 in
 Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 3 gate found a
 regression, or an expectation of a workload is not met; 4 some results are
 refused, wrong, failed or undecided, or nothing could be measured;
-130 interrupted, what was measured is kept.
+130 interrupted; completed measurements are kept.
 `
 
 func unknownCommand(root *cobra.Command, name string) error {

@@ -106,7 +106,7 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
 	o.addScaleFlag(f)
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are as precise as --precision says, or --time is over)")
-	o.addTimeFlag(f, 5*time.Minute, "do not begin a round that would end after this time. Six rounds always run; if six are known to take longer, nothing is measured")
+	o.addTimeFlag(f, 5*time.Minute, "do not begin a round that would end after this time. At least six rounds run; if six are known to take longer, nothing is measured")
 	o.addSeedFlag(f)
 	cli.Grouped(f, cli.GroupLong, "rounds")
 }
@@ -138,7 +138,7 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 
 // addHookFlags adds the flags that name commands to run around each trial.
 func (o *runOptions) addHookFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.hooks.Prepare, "prepare", "", "run this shell `command` before each trial, outside of what is timed; the variables SQLITE3PERF_DIR, _DATABASE, _DRIVER, _WORKLOAD and _ROUND describe the trial")
+	f.StringVar(&o.hooks.Prepare, "prepare", "", "run this shell `command` before each trial, untimed; the variables SQLITE3PERF_DIR, _DATABASE, _DRIVER, _WORKLOAD and _ROUND describe the trial")
 	f.StringVar(&o.hooks.Cleanup, "cleanup", "", "run this shell `command` after each trial; if it fails, the trial has failed")
 	cli.Reaching(f, cli.Executes, "prepare", "cleanup")
 	cli.Grouped(f, cli.GroupWhat, "prepare", "cleanup")

@@ -69,7 +69,7 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("workloads").Usage = "the workload: a built-in one or a YAML file"
 	f.StringVar(&o.phase, "phase", "", "the phase; necessary if several are timed")
 	o.addScaleFlag(f)
-	o.addTimeFlag(f, time.Minute, "begin no trial after this time, except each driver's first trial")
+	o.addTimeFlag(f, time.Minute, "begin no trial after this time; each driver's first trial always runs")
 	o.addSeedFlag(f)
 	o.addPlaceFlags(f)
 	f.Lookup("output").Usage = "`directory` for the files (default: profile-WORKLOAD-PHASE)"

@@ -69,7 +69,7 @@ This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + `
 	b.WriteString(`
 ## Shared flags
 
-Under *Shared*, each command below lists the shared flags that it has, by their names or by the headings of this section. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of the file of ` + "`-o`" + ` decides the format. Without a file, the format is ` + "`table`" + `.
+Each command below lists its shared flags under *Shared*, by name or by a heading of this section. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of the file of ` + "`-o`" + ` decides the format. Without a file, the format is ` + "`table`" + `.
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
@@ -90,10 +90,10 @@ Under *Shared*, each command below lists the shared flags that it has, by their 
 	return b.String()
 }
 
-const configurationText = `The first of these that sets a flag counts:
+const configurationText = `A flag's value comes from the first of these that sets it:
 
 1. the command line;
-2. an environment variable: ` + "`SQLITE3PERF_ROUNDS=8`, `SQLITE3PERF_WORKER_CACHE=…`" + ` (a ` + "`-`" + ` becomes ` + "`_`" + `). Standard error names variables that look like this and set no flag;
+2. an environment variable: ` + "`SQLITE3PERF_ROUNDS=8`, `SQLITE3PERF_WORKER_CACHE=…`" + ` (a ` + "`-`" + ` becomes ` + "`_`" + `). such variables that set no flag are listed on standard error;
 3. ` + "`sqlite3perf.yaml`" + ` in the working directory;
 4. ` + "`sqlite3perf/config.yaml`" + ` in your configuration directory (` + "`~/.config`" + ` on Linux).
 

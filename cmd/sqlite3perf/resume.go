@@ -159,8 +159,8 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 	if run.Host != nil {
 		hint = ", and --ssh if it was given"
 	}
-	return cli.Usagef("run %d: what a store names is not run, written to or connected with unless it is typed again, since the store may be somebody else's: "+
-		"if you know it, add %s%s", run.ID, strings.Join(missing, " "), hint)
+	return cli.Usagef("run %d: the store may come from another user, so the programs, directories and hosts that it names are not used unless you type them again: "+
+		"if you trust the store, add %s%s", run.ID, strings.Join(missing, " "), hint)
 }
 
 func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result.Run) error {

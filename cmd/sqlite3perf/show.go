@@ -268,7 +268,7 @@ func writeWorkload(env *cli.Environment, run *result.Run, name string) error {
 	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == name })
 	switch {
 	case len(run.Workloads) == 0:
-		return fmt.Errorf("run %d is of a sqlite3perf that did not keep the texts of workloads", run.ID)
+		return fmt.Errorf("run %d was stored by an older sqlite3perf, which did not store the texts of workloads", run.ID)
 	case i < 0:
 		names := document.Join(run.Workloads, ", ", func(w result.Workload) string { return w.Name })
 		return cli.Usagef("run %d has no workload %q: it has %s", run.ID, name, names)

@@ -370,7 +370,7 @@ func (c *cluster) named(host string) error {
 	if c.given == nil || slices.ContainsFunc(c.urls, func(u string) bool { return bare(u) == host }) {
 		return nil
 	}
-	return fmt.Errorf("the cluster tells of a node %.200s, to which nothing is sent: name it in %s too", host, addressesVariable)
+	return fmt.Errorf("the cluster has a node %.200s that %[2]s does not name, so nothing is sent to it: add it to %[2]s", host, addressesVariable)
 }
 
 func (c *cluster) client(h *http.Client) (*gorqlite.Connection, error) {

@@ -80,8 +80,8 @@ func (c *conn) RowsAffected() (int64, error) { return c.affected, c.untold }
 func (c *conn) LastInsertId() (int64, error) { return c.lastID, c.untold }
 
 var (
-	errGathered = errors.New("rqlite does not tell it before COMMIT: the statements of a transaction are sent then")
-	errQueued   = errors.New("rqlite does not tell it of a queued write")
+	errGathered = errors.New("rqlite reports it only after COMMIT, because COMMIT sends the statements of the transaction")
+	errQueued   = errors.New("rqlite does not report it for a queued write")
 )
 
 func unsupported(format string, args ...any) error {

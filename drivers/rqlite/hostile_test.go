@@ -77,16 +77,16 @@ func TestHostileNode(t *testing.T) {
 			z := gzip.NewWriter(w)
 			endless(z, " ")
 		}), "answers /status with more than 1 MiB"},
-		"a redirect": {on("/status", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) }), "it sends requests on to 127.0.0.1:"},
+		"a redirect": {on("/status", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) }), "it redirects requests to 127.0.0.1:"},
 		"a redirect to file": {on("/status", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
-		}), "it sends requests on to "},
+		}), "it redirects requests to "},
 		"another type":  {on("/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"store":{"leader":7}}`) }), "its status is not rqlite's"},
 		"a huge number": {on("/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"store":{"dir_size":1e300}}`) }), "its status is not rqlite's"},
 		"no values":     {on("/db/query", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"results":[{"values":[[]]}]}`) }), "answers no query"},
 		"a query redirected": {on("/db/query", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
-		}), "it sends requests on to 127.0.0.1:"},
+		}), "it redirects requests to 127.0.0.1:"},
 		"an error of megabytes": {on("/db/execute", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"results":[{"error":"%s"}]}`, strings.Repeat("x", 10<<20))
 		}), "xxx …"},
@@ -95,7 +95,7 @@ func TestHostileNode(t *testing.T) {
 		}), "to which nothing is sent: name it in RQLITE_ADDRESSES too"},
 		"a write redirected": {on("/db/execute", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
-		}), "it sends requests on to 127.0.0.1:"},
+		}), "it redirects requests to 127.0.0.1:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s *httptest.Server

@@ -147,7 +147,7 @@ func TestLockCasesOfReplay(t *testing.T) {
 			"2 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=2 txlock=deferred",
 			"2 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=2 txlock=immediate",
 			"1 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=1 txlock=immediate",
-		}, "describe it as a mix to try them"},
+		}, "to try them, describe the work as a mix"},
 		"dealt to three": {`"do":"begin"`, ", clients: 3", []string{
 			"3 clients: foreign_keys=off journal_mode=wal pool_size=3",
 			"3 clients: busy_timeout=0 foreign_keys=off journal_mode=wal pool_size=3 txlock=deferred",
@@ -155,7 +155,7 @@ func TestLockCasesOfReplay(t *testing.T) {
 			"3 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=3 txlock=deferred",
 			"3 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=3 txlock=immediate",
 			"1 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=1 txlock=immediate",
-		}, "describe it as a mix to try them"},
+		}, "to try them, describe the work as a mix"},
 		"begun in SQL": {bySQL, "", []string{
 			"2 clients: foreign_keys=off journal_mode=wal pool_size=2",
 			"2 clients: busy_timeout=0 foreign_keys=off journal_mode=wal pool_size=2",

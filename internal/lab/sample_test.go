@@ -187,7 +187,7 @@ func TestLies(t *testing.T) {
 		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = "nonsense" }, "protocol", "latency[0].histogram cannot be read"},
 		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = m.Latency[0].Histogram[:40] }, "protocol", "latency[0].histogram cannot be read"},
 		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = histogram(89, time.Millisecond) }, "protocol", "latency[0].histogram holds 89 latencies: want 90"},
-		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = encoded(1, 1e9, 180) }, "protocol", "latency[0].histogram cannot be read: it is of values from 1 to 1000000000"},
+		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = encoded(1, 1e9, 180) }, "protocol", "latency[0].histogram cannot be read: it has values from 1 to 1000000000"},
 		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = encoded(1, 120e9, -1) }, "protocol", "latency[0].histogram holds 0 latencies"},
 		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = histogram(90, 30*time.Millisecond) }, "protocol", "latency[0].histogram has a latency of 29."},
 		{"mix", func(m *protocol.Sample) { m.WallNS = 20e6 }, "protocol", "wall_ns is 20000000: want at least 24."},

@@ -173,7 +173,7 @@ func TestClustersAnswer(t *testing.T) {
 		"With 8 clients, 100 rows per INSERT, 3 nodes of rqlite acknowledge 100k rows per second where mattn does 500k, that is 0.20x as many. A row takes 2.00 ms until": fixture,
 		"With 8 clients, 100 rows per INSERT, 1 node of rqlite acknowledges 200k rows per second. A row takes 1.00 ms until it is acknowledged, and 3.00 ms":              {Trials: fixture.Trials[1:2]},
 		"3 nodes of rqlite lost none of 5,000 writes that were acknowledged, by 2 kills of the leader, 1 isolation of the leader and a kill of all":                       harmFixture(0, nil),
-		"Stale reads: 10% of the reads with level none; none with level weak or strong.":                                                                                harmFixture(0, nil),
+		"Stale reads: 10% of the reads with level none; none with level weak or strong.":                                                                                  harmFixture(0, nil),
 		"3 nodes of rqlite lost 7 of 5,000 writes that were acknowledged, by":                                                                                             harmFixture(7, nil),
 		"lost 7 of 5,000 writes that were acknowledged when they were queued, by":                                                                                         harmFixture(7, driver.Settings{"queued_writes": "on"}),
 	} {

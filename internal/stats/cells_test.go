@@ -202,7 +202,7 @@ func TestChecksumWords(t *testing.T) {
 		{[]string{"native@v2", "modernc"}, []string{long("a"), long("b")},
 			"answer differs from that of modernc, and two drivers cannot show which of them is wrong: add ncruces to the run; checksum a0000000…, b0000000… of modernc"},
 		{[]string{"a", "b", "c"}, []string{long("a"), long("b"), long("c")},
-			"answer differs from that of b and c, and no answer is that of more than half of the drivers: add native to the run; checksum a0000000…, b0000000… of b, c0000000… of c"},
+			"answer differs from that of b and c, and no answer has a majority: add native to the run; checksum a0000000…, b0000000… of b, c0000000… of c"},
 		{[]string{"a", "b", "c"}, []string{long("123456789a"), long("123456789b"), long("123456789b")},
 			"answer differs from that of 2 drivers: checksum 123456789a… instead of 123456789b…"},
 		{[]string{"a", "b"}, []string{"123456789abc", long("123456789abc")},

@@ -250,7 +250,7 @@ func (c *Gated) judge(most float64, tests int) {
 	default:
 		c.State = GatePossible
 		if x.timeExcluded(most) {
-			c.Why = fmt.Sprintf("more operations may fail: %s and %s, a difference of up to %.3g percentage points",
+			c.Why = fmt.Sprintf("more operations of the candidate may fail: %s, and %s of the baseline; the difference is up to %.3g percentage points",
 				FailedShare(x.Failing.Second), FailedShare(x.Failing.First), 100*x.Failing.Difference().High)
 		}
 		x.estimate(x.moreUntilJudged(most, float64(tests)))

@@ -95,7 +95,7 @@ func undecided(own string, sums []string, by map[string][]*Outcome) string {
 			theirs = append(theirs, fmt.Sprintf("%s of %s", short(s, sums), drivers(by[s])))
 		}
 	}
-	why := "no answer is that of more than half of the drivers"
+	why := "no answer has a majority"
 	if len(present) == 2 {
 		why = "two drivers cannot show which of them is wrong"
 	}

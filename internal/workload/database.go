@@ -71,7 +71,7 @@ func (w *Workload) database(r *reader, n *yaml.Node) {
 		r.errorf(n, "database is %s: want the name of a file, such as ./app.db", describe(n))
 	case !w.files && !w.beside(v):
 		r.outside = true
-		r.errorf(n, "database: cannot take %q: want a file beside the workload's, or below, also if it is a link", v)
+		r.errorf(n, "database: %q is outside the workload's directory: want a file in it or below, also if it is a link", v)
 		r.outside = false
 	}
 }
@@ -107,7 +107,7 @@ func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
 	name := filepath.Base(w.Database)
 	for _, setting := range shaping {
 		if v, ok := s[setting]; ok {
-			return setting, fmt.Errorf(`%s=%s: %s keeps the one that it was made with: leave it out, or name a copy that has it: sqlite3 "%[3]s" "PRAGMA %[1]s = %[2]s; VACUUM INTO 'copy.db'"`, setting, v, name)
+			return setting, fmt.Errorf(`%s=%s: %s keeps the value that it was created with: leave the setting out, or name a converted copy: sqlite3 "%[3]s" "PRAGMA %[1]s = %[2]s; VACUUM INTO 'copy.db'"`, setting, v, name)
 		}
 	}
 	if s["mode"] == "memory" {

@@ -61,7 +61,7 @@ func (l *resolver) http(f *fields) *plan.HTTP {
 		}
 	}
 	if _, ok := h.Picked(); !ok {
-		l.errorf(n, "returns: the row of %s that is answered is the one that a parameter picks: write parameters: {id: {pick: %s}}, once and without nulls", s.Name, r.Columns[0])
+		l.errorf(n, "returns: a parameter must pick the row of %s: write parameters: {id: {pick: %s}}, once and without nulls", s.Name, r.Columns[0])
 	}
 	return h
 }

@@ -208,7 +208,7 @@ func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, 
 	c.Another = l.is("another", f.get("connection"), "connection", "same", "another")
 	switch {
 	case c.Another && !op.Transaction:
-		l.errorf(f.key("connection"), "connection is another, but the operation is not a transaction, which could hold one: write transaction: true there, or leave it out")
+		l.errorf(f.key("connection"), "connection: another has no effect outside of a transaction: write transaction: true there, or leave it out")
 	case c.Another && m.OwnConn:
 		l.errorf(f.key("connection"), "connection is another, but the clients of the mix keep one each: leave connection: own out there")
 	}

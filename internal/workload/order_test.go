@@ -81,7 +81,7 @@ func TestReplayForeignKeys(t *testing.T) {
 		more, text, want, says string
 	}{
 		{"", statements("SELECT 1"), "off", ""},
-		{"", statements(create), "off", "foreign_keys is off with every driver: the drivers' defaults differ, and it is SQLite's. If it is not so in your application, write it under settings"},
+		{"", statements(create), "off", "foreign_keys is off with every driver: the drivers' defaults differ, and this is SQLite's. If your application uses another value, write it under settings"},
 		{"", statements(create, "PRAGMA foreign_keys = 1"), "on", "foreign_keys is on with every driver: the recording shows it"},
 		{"", statements(create) + failed, "on", "foreign_keys is on with every driver: the recording shows it"},
 		{"settings: {foreign_keys: on}\n", statements(create), "on", ""},

@@ -98,7 +98,7 @@ func (l *resolver) steady(n *yaml.Node) {
 		case !before:
 			first[s.name] = s.value
 		case v != s.value:
-			l.errorf(n, "PRAGMA %s makes it %s and %s while the phase is timed, which is then of neither: leave one out, or make it several phases",
+			l.errorf(n, "PRAGMA %s sets %s and then %s in one timed phase, so its time belongs to neither: leave one out, or write several phases",
 				s.name, v, s.value)
 			return
 		}

@@ -100,13 +100,13 @@ func (l *resolver) pinForeignKeys(n *yaml.Node, name string, made *replayed) {
 	if _, set := l.declared["foreign_keys"]; set {
 		return
 	}
-	value, why := "off", "the drivers' defaults differ, and it is SQLite's"
+	value, why := "off", "the drivers' defaults differ, and this is SQLite's"
 	if made.foreignKeys != "" {
 		value, why = made.foreignKeys, "the recording shows it"
 	}
 	l.settings["foreign_keys"], l.declared["foreign_keys"] = value, value
 	if made.references || l.w.references() {
-		l.warnf(n, "replay: %s: foreign_keys is %s with every driver: %s. If it is not so in your application, write it under settings", name, value, why)
+		l.warnf(n, "replay: %s: foreign_keys is %s with every driver: %s. If your application uses another value, write it under settings", name, value, why)
 	}
 }
 

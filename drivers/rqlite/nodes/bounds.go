@@ -92,7 +92,7 @@ func (a *answer) Close() error {
 // NotFollowed refuses redirects, because a node must not decide which host gets requests and the
 // password.
 func NotFollowed(r *http.Request, _ []*http.Request) error {
-	return fmt.Errorf("it sends requests on to %.200s, which is not followed: name that address, if it is a node's", r.URL.Host)
+	return fmt.Errorf("it redirects requests to %.200s, and redirects are not followed: name that address if it is a node", r.URL.Host)
 }
 
 // Client is for requests whose time is not measured.

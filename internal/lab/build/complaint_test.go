@@ -97,7 +97,7 @@ func TestUndelivered(t *testing.T) {
 		"lacks":   "the module proxy doesn't deliver example.com/dep@v1.0.0 (" + p.URL + "/example.com/dep/@v/v1.0.0.zip: 404 Not Found): name one that does with GOPROXY, or unset GOPROXY",
 		"refuses": "/v1.0.0.zip: 403 Forbidden): name one that does with GOPROXY, or unset GOPROXY",
 		"cuts":    "downloading example.com/dep@v1.0.0 failed (unexpected EOF): run the same command again when the network and the module proxy (GOPROXY) work; it continues where it stopped",
-		"gone":    "connection refused): run the same again",
+		"gone":    "connection refused): run the same command again",
 		"off":     "not everything is downloaded yet, and GOPROXY=off forbids it (",
 	} {
 		t.Run(fault, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestUndelivered(t *testing.T) {
 // module's repository. In the go command's output, git's message is on a separate line.
 func TestUnreachableRepository(t *testing.T) {
 	got := build.Outside("go: downloading example.com/lib v1.3.0\na.go:3:8: reading example.com/lib/go.mod at revision v1.3.0: git ls-remote -q origin in /x: exit status 128:\n\tfatal: could not resolve host\n")
-	want := "downloading failed (a.go:3:8: reading example.com/lib/go.mod at revision v1.3.0: git ls-remote -q origin in /x: exit status 128: fatal: could not resolve host): run the same again when"
+	want := "downloading failed (a.go:3:8: reading example.com/lib/go.mod at revision v1.3.0: git ls-remote -q origin in /x: exit status 128: fatal: could not resolve host): run the same command again when"
 	if !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

@@ -99,7 +99,7 @@ func (c *computed) of(list []token) (string, error) {
 		case n > 1:
 			return "", fmt.Errorf("%s has values of several types", column.name)
 		case len(list) > 1 && column.stats.document.arrays > 0:
-			return "", fmt.Errorf("its key is taken from %s, which has JSON arrays, and what is within these is not imitated", column.name)
+			return "", fmt.Errorf("its key comes from %s, and elements of its JSON arrays are not imitated", column.name)
 		}
 		name := c.b.parameter(c.t, column)
 		if !slices.ContainsFunc(c.args, func(a arg) bool { return a.name == name }) {

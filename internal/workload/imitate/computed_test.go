@@ -54,8 +54,8 @@ func TestComputedKeys(t *testing.T) {
 		}
 		notes := strings.Join(w.Notes, "\n")
 		for _, want := range []string{
-			"nothing is read by index by_list, because its key is taken from list, which has JSON arrays,", "nothing is read by index by_several, because any has values of several types",
-			"nothing is read by index by_empty, because none is always NULL",
+			"no query uses index by_list, because its key comes from list, and elements of its JSON arrays", "no query uses index by_several, because any has values of several types",
+			"no query uses index by_empty, because none is always NULL",
 		} {
 			if !strings.Contains(notes, want) {
 				t.Errorf("no note says %q", want)

@@ -156,7 +156,7 @@ func (w *Workload) write(ctx context.Context) error {
 		}
 	}
 	if unused != nil {
-		b.note("no phase uses what has no rows in the database: %s", strings.Join(unused, ", "))
+		b.note("no phase uses these tables, which are empty in the database: %s", strings.Join(unused, ", "))
 	}
 	empty, err := openMemory()
 	if err != nil {

@@ -62,7 +62,7 @@ func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query
 				err = compiles(q)
 			}
 			if err != nil {
-				b.note("nothing is read by index %s, because %v", x.name, err)
+				b.note("no query uses index %s, because %v", x.name, err)
 				continue
 			}
 			add(q, t.name+" by "+x.key())
@@ -273,7 +273,7 @@ func (t *table) withoutIndex(columns []*column) string {
 	key := document.Join(columns, " and ", func(c *column) string { return c.name })
 	for _, x := range t.indexes {
 		if x.partial != "" && x.beginsWith(columns) {
-			return fmt.Sprintf("of the indexes only %s begins with %s, and it has a part of the rows", x.name, key)
+			return fmt.Sprintf("the only index that begins with %[2]s is %[1]s, a partial index", x.name, key)
 		}
 	}
 	return "no index begins with " + key

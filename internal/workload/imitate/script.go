@@ -28,7 +28,7 @@ func (b *builder) loosen(tables []*table) {
 			}
 			switch {
 			case x.origin != "c":
-				x.loose = "it is one of several keys of several columns"
+				x.loose = "generated rows can satisfy only one key of several columns per table"
 				b.note("table %s: the key of %s is an index that is not UNIQUE here, because %s", t.name, columnNames(x.columns), x.loose)
 				continue
 			case !x.whole:
@@ -36,7 +36,7 @@ func (b *builder) loosen(tables []*table) {
 			case x.partial != "":
 				x.loose = "it is partial"
 			default:
-				x.loose = "it is one of several of several columns"
+				x.loose = "generated rows can satisfy only one UNIQUE index of several columns per table"
 			}
 			b.note("index %s is not UNIQUE here, because %s", x.name, x.loose)
 		}

@@ -75,7 +75,7 @@ func (a *Answer) WriteText(out io.Writer) error {
 	fmt.Fprintf(out, "%s.\n", document.Line(line))
 	if c != nil {
 		for _, what := range notNear(w, c) {
-			fmt.Fprintf(out, "Not near: %s.\n", document.Line(what))
+			fmt.Fprintf(out, "Differs too much: %s.\n", document.Line(what))
 		}
 	}
 	fmt.Fprintf(out, "%s\n", document.Line(a.untouched()))

@@ -14,7 +14,7 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 	var w strings.Builder
 	fmt.Fprintf(&w, "# Made by sqlite3perf workload from %s.\n", yamlText(b.file))
 	if !b.keep {
-		w.WriteString("# No text of the database is in it: texts are letters. Times, real numbers and integers of 1000 or more are\n# rounded or moved. Integers of columns that have none of 1000 or more stay, and how frequent they are.\n")
+		w.WriteString("# No text of the database is in it: texts are letters. Times, real numbers and integers of 1000 or more are\n# rounded or moved. Columns whose integers are all below 1000 keep them, and their frequencies.\n")
 	}
 	for _, n := range b.notes {
 		fmt.Fprintf(&w, "# %s.\n", strings.Join(strings.Fields(n), " "))

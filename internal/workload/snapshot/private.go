@@ -21,7 +21,7 @@ sqlite sqlite3 sqinn stmt conn exec prepare step bind
 count_syncs syncs counted cold_caches dropped emptying caches seccomp old kernels lack no_new_privs containers forbid may here proc self io count writes
 PRAGMA quick_check integrity_check foreign_key_check checksum mismatch corruption found missing differ values entries entry unique page freelist tree cell
 cannot be given source making observing pool_idle set inserting preparing INSERT does work user s settings has word which may reach files
-refuse only answer request one mix succeeded reads ends end so if error declare results check hung ended own no under way opening checking
+refuse only answer request one mix succeeded reads ends end so if declare results check hung ended own no under way opening checking
 looking wait profiling pool readers taking connection after probing mode second time observe txlock cache begin execution verifying
 replay known event lab gone order want processes nobody gives orders load had came between stop back writing loaded there further
 process trial opens first made makes begins been size checkpoint blocked still writes rolled whole RAISE do write ABORT

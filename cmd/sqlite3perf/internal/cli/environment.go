@@ -239,7 +239,7 @@ func DatabaseHere(cmd *cobra.Command, file string) error {
 
 // FromDatabase returns a text that tells the user how to make a workload from a database.
 func FromDatabase(file string) string {
-	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates it; one with database: %s begins with a copy of it", file, PathOf(file))
+	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates the database; a workload with database: %s begins with a copy of the database", file, PathOf(file))
 }
 
 // asFlag guesses which flag the user forgot to type before the first argument. It returns the flag with

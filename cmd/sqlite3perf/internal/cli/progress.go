@@ -188,7 +188,7 @@ func (p *Progress) Planned(plan lab.Plan) {
 		unless := ""
 		switch {
 		case race:
-			unless = " at most: what is slower is left out on the way"
+			unless = " at most: slower cases are left out during the run"
 		case plan.Schedule.Settled != nil:
 			unless = ", unless all cases are settled before"
 		}

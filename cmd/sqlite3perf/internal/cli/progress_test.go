@@ -200,7 +200,7 @@ func TestProgressOfRace(t *testing.T) {
 	plan.Takes = 60 * time.Second
 	p.Planned(plan)
 	const want = `10 cases (each a workload on a driver, with settings), 10 timed phases in all: at most 80 trials in 8 rounds
-estimate: 80 trials in 12s at most: what is slower is left out on the way
+estimate: 80 trials in 12s at most: slower cases are left out during the run
 estimate now: 80 trials in 20s, unless all cases are settled before
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {

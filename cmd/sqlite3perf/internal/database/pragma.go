@@ -75,13 +75,13 @@ func answer(rows []string) string {
 func verdict(r *protocol.PragmaRead) string {
 	switch {
 	case !r.Took:
-		return "did not take " + document.Line(*r.Set)
+		return "not set to " + document.Line(*r.Set)
 	case r.Later == nil:
-		return "set; the database in memory is gone with its connection"
+		return "set; the database in memory ended with its connection"
 	case !r.Outlives:
 		return fmt.Sprintf("set, but for that connection only: a new one has %s", answer(r.Later))
 	case answer(r.Before) == answer(r.Got):
-		return "it was so before, on a new connection too"
+		return "it had this value before, and a new connection has it too"
 	}
 	return "set, and a new connection has it too"
 }

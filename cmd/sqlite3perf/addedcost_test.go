@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
@@ -47,13 +48,14 @@ func TestAddedCostTable(t *testing.T) {
 // without a file added-cost.json.
 func shortAddedCost(known []build.Known) string {
 	var b strings.Builder
-	how := ""
+	var how []string                 // when and on what machine costs were measured
+	drivers := map[string][]string{} // by the same
 	for _, k := range known {
 		c := k.AddedCost
 		if c == nil {
 			continue
 		}
-		if how == "" {
+		if how == nil {
 			b.WriteString("| driver |")
 			for _, p := range c.Phases {
 				fmt.Fprintf(&b, " %s |", p.Phase)
@@ -69,7 +71,14 @@ func shortAddedCost(known []build.Known) string {
 			fmt.Fprintf(&b, " %s%.0f ns%s, %.1f %% |", bold, p.WallAdded.Median, bold, 100*(p.WallRatio.Median-1))
 		}
 		b.WriteString("\n")
-		how = fmt.Sprintf("\nMeasured on %s: %s, %s.\n", c.Measured, c.Machine, c.Runtime)
+		measured := fmt.Sprintf("Measured on %s: %s, %s", c.Measured, c.Machine, c.Runtime)
+		how, drivers[measured] = distinct.Append(how, measured), append(drivers[measured], k.Name)
 	}
-	return b.String() + how
+	for _, measured := range how {
+		if len(how) > 1 {
+			measured += " (" + strings.Join(drivers[measured], ", ") + ")"
+		}
+		b.WriteString("\n" + measured + ".\n")
+	}
+	return b.String()
 }

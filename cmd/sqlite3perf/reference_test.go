@@ -93,7 +93,7 @@ Each command below lists its shared flags under *Shared*, by name or by a headin
 const configurationText = `A flag's value comes from the first of these that sets it:
 
 1. the command line;
-2. an environment variable: ` + "`SQLITE3PERF_ROUNDS=8`, `SQLITE3PERF_WORKER_CACHE=…`" + ` (a ` + "`-`" + ` becomes ` + "`_`" + `). such variables that set no flag are listed on standard error;
+2. an environment variable: ` + "`SQLITE3PERF_ROUNDS=8`, `SQLITE3PERF_WORKER_CACHE=…`" + ` (a ` + "`-`" + ` becomes ` + "`_`" + `). Standard error lists such variables that set no flag;
 3. ` + "`sqlite3perf.yaml`" + ` in the working directory;
 4. ` + "`sqlite3perf/config.yaml`" + ` in your configuration directory (` + "`~/.config`" + ` on Linux).
 

@@ -152,8 +152,12 @@ func TestOpenReadOnly(t *testing.T) {
 // durable, and the setting that lets SQLite delete the rows of a deleted run in all tables.
 func TestPragmas(t *testing.T) {
 	s := mustOpen(t, newPath(t))
+	schemas, err := filepath.Glob("schema*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range map[string]string{
-		"application_id": fmt.Sprint(store.ApplicationID), "user_version": "7",
+		"application_id": fmt.Sprint(store.ApplicationID), "user_version": fmt.Sprint(len(schemas)),
 		"journal_mode": "delete", "synchronous": "3", "foreign_keys": "1", "busy_timeout": "30000",
 	} {
 		var got string

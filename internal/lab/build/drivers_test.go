@@ -49,8 +49,11 @@ func TestDrivers(t *testing.T) {
 		if k.Module == "" || k.About == "" || strings.HasPrefix(k.Version, "v") != (k.Command == nil) || filepath.Base(k.Dir) != k.Name {
 			t.Errorf("%+v", k)
 		}
-		if k.Command == nil && (k.Release == nil || k.Release.Version != k.Version || k.Maintenance == nil) {
-			t.Errorf("%s: driver.json must say when %s was released, and whether it is maintained: type go run ./internal/bump %s", k.Name, k.Version, k.Name)
+		if k.Command == nil && (k.Release == nil || k.Release.Version != k.Version) {
+			t.Errorf("%s: driver.json must say in the field release when %s was released: go run ./internal/bump %s writes it", k.Name, k.Version, k.Name)
+		}
+		if k.Command == nil && k.Maintenance == nil {
+			t.Errorf("%s: driver.json must say in the field maintenance whether the library is maintained: see docs/adding-a-driver.md", k.Name)
 		}
 		for what := range k.Limits {
 			name, value, pair := strings.Cut(what, "=")

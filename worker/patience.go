@@ -70,8 +70,8 @@ func runPatiently(clients []*clientState, run func(client int), names []string, 
 }
 
 // runClients runs n clients at once until all have ended, the first client in this goroutine. If
-// the parameter "states" is not nil, it uses runPatiently instead. After an [endlessError] the
-// clients still run.
+// the parameter "states" is not nil, it uses runPatiently instead, which may return an
+// [endlessError] although some clients have not ended.
 func runClients(n int, run func(client int), states []*clientState, names []string, begin int64, patienceMS int64) error {
 	if states != nil {
 		return runPatiently(states, run, names, begin, time.Duration(patienceMS)*time.Millisecond)

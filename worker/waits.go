@@ -21,7 +21,8 @@ func (t *trial) countWaits() func() []protocol.Wait {
 	}
 }
 
-// waited returns the waits for a connection of the pools so far. The result "known" is false if the
+// waited returns how often, and how long, operations have waited so far for a connection of the pool, or of
+// both pools together. The result "known" is false if the
 // driver does not count waits.
 func (t *trial) waited() (sum protocol.Wait, known bool) {
 	sum.For = protocol.WaitConnection

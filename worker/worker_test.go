@@ -227,10 +227,10 @@ func TestServeRefuses(t *testing.T) {
 	old := trialOf(t, blog(1), nil)
 	old.Protocol = 99
 	for name, req := range map[string]protocol.Request{
-		"protocol 99":         old,
-		"unknown request":     {Type: "dance", Protocol: protocol.Version},
-		"path and a plan":     {Type: protocol.TypeTrial, Protocol: protocol.Version},
-		"exists already":      existing,
+		"protocol 99":              old,
+		"unknown request":          {Type: "dance", Protocol: protocol.Version},
+		"path and a plan":          {Type: protocol.TypeTrial, Protocol: protocol.Version},
+		"exists already":           existing,
 		"unknown data set \"nil\"": trialOf(t, blog(1, insertPhase(plan.Insert{Sets: []string{"nil"}, Transaction: "one", RowsPerStatement: 1})), nil),
 	} {
 		got := serve(t, newFake(), req)

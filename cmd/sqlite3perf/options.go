@@ -73,9 +73,9 @@ func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ", ")+")")
 	cli.AddAllowFilesFlag(f, &o.allowFiles)
-	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value,...`; several values are measured in all combinations (repeatable); sqlite3perf workloads --language lists the settings")
+	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, with one or more values: `name=value,...`; all combinations are measured (repeatable); sqlite3perf workloads --language lists the settings")
 	f.StringVar(&o.dsn, "dsn", "", "settings as in mattn's or modernc's data source names: '?_journal=wal&_sync=1'; a path is not opened")
-	f.StringArrayVar(&o.param, "param", nil, "parameter of the workloads that have it, `name=value,...`; several values are measured in all combinations (repeatable)")
+	f.StringArrayVar(&o.param, "param", nil, "parameter of the workloads that have it, with one or more values: `name=value,...`; all combinations are measured (repeatable)")
 	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the beginning of each recording: at least this `number` of events, in complete transactions (default: all)")
 	cli.Grouped(f, cli.GroupWhat, "workloads", "allow-files", "set", "dsn", "param", workload.EventsParameter)
 }

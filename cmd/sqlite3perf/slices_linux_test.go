@@ -159,8 +159,9 @@ func line(at string, l time.Duration, logs map[time.Duration]map[string][]float6
 		difference(logs[l], logs[alone]), difference(logs[l], logs[longest]))
 }
 
-// differing says how far the ratios between drivers differ between two ways to measure. In each
-// round, the mean of all drivers' differences is subtracted from each driver's difference.
+// differing compares two ways to measure. It says how much the ratios between drivers depend on the way.
+// A driver's difference is its time measured one way, relative to its time measured the other way. From
+// it, the mean difference of all drivers in the round is subtracted, because this mean changes no ratio.
 type differing struct {
 	variance float64           // variance of the drivers' median differences
 	noise    float64           // the part of the variance that noise explains

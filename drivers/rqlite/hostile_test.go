@@ -92,7 +92,7 @@ func TestHostileNode(t *testing.T) {
 		}), "xxx …"},
 		"another host": {on("/nodes", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"1":{"api_addr":%q,"addr":"a","reachable":true,"leader":true}}`, other.URL)
-		}), "to which nothing is sent: name it in RQLITE_ADDRESSES too"},
+		}), "so nothing is sent to it: add it to RQLITE_ADDRESSES"},
 		"a write redirected": {on("/db/execute", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 		}), "it redirects requests to 127.0.0.1:"},

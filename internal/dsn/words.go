@@ -306,7 +306,7 @@ func (d *DSN) differences() document.Document {
 	if len(list) == 0 {
 		return nil
 	}
-	doc := document.Document{labeled("", "Not set by this DSN, and different:")}
+	doc := document.Document{labeled("", "Not set by this DSN, and not equal by default:")}
 	label := 0
 	for _, diff := range list {
 		label = max(label, len(diff.Setting))

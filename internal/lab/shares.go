@@ -164,8 +164,8 @@ func (p *part) await(said, then chan struct{}, order string) error {
 	}
 }
 
-// newPart returns a process of the current mix that is not the first process. It does not start the
-// process.
+// newPart describes a further process of the current mix, which already has its first process. It does not
+// start the process. The process has the given number, of the processes 0 to of-1.
 func (s *session) newPart(o *others, number, of int) *part {
 	c := *s.want
 	c.Plan = &plan.Plan{Files: c.Plan.Files, DataSets: c.Plan.DataSets, Phases: []plan.Phase{*s.current()}}

@@ -240,9 +240,9 @@ func (p *runPage) tables() (d document.Document) {
 }
 
 // group returns the part of the page about one group. The parameter "level" is the level of its heading. If
-// this level is above 2, the part belongs to a section that shows several settings side by side, with
-// pictures of the same cells. Then each table has only its bars, without pictures of latencies, errors,
-// samples and memory.
+// it is 3 or more, the part belongs to a section that compares several settings, and that already has pictures
+// of these cells. Then each table has only its bars, without pictures of latencies, errors, samples and
+// memory.
 func (p *runPage) group(g *stats.Group, level int) document.Document {
 	d := groupHead(g, level)
 	for _, t := range g.Tables {

@@ -168,9 +168,9 @@ func (s *Summary) of(g Group) Part {
 // PerTrialNS returns the average CPU time of a trial's phase, in nanoseconds.
 func (s *Summary) PerTrialNS() float64 { return float64(s.CPUNS) / float64(max(s.Trials, 1)) }
 
-// Layers returns stacks whose first frame, the outermost one, is the name of their group. Then come those
-// functions of the stack that belong to the group, up to the innermost one. Functions of SQLite have the
-// names that they have in C, so the stacks of two drivers can be compared.
+// Layers returns a shorter stack for each stack of the list. It begins with the name of the stack's group, as
+// the outermost frame. Then come the innermost functions of the given stack, as far as they belong to the
+// group. Functions of SQLite have the names that they have in C, so the stacks of two drivers can be compared.
 func Layers(list []Stack, g Grouper) []Stack {
 	var out []Stack
 	for _, s := range list {

@@ -70,11 +70,11 @@ func Further(n int, factor float64) int {
 	return max(int(total)-n, 1)
 }
 
-// more estimates how many more rounds the cell needs until the interval of its ratio is within the
-// margin, or until the interval excludes 1 even after the correction for the number of cells. It
-// assumes that the ratio stays the same, and that the interval shrinks with the square root of the
-// number of rounds. If only the means are unclear, it estimates the same for the interval of the
-// means. The parameter "within" is the logarithm of 1 plus the margin.
+// more estimates how many more rounds the cell needs for a verdict. Either the interval of its ratio is
+// then within the margin, or the interval excludes 1 even after the correction for the number of cells.
+// The estimate assumes that the ratio stays the same, and that the interval shrinks with the square
+// root of the number of rounds. If the verdict lacks only the ratio of the mean times, this ratio's
+// interval is meant. The parameter "within" is the logarithm of 1 plus the margin.
 func (x *Compared) more(within float64) int {
 	n := x.Ratio.N
 	if x.Typical {

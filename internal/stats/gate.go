@@ -52,7 +52,7 @@ type Gate struct {
 	Interrupted         bool     // the measurement was interrupted before its end
 	Following           int      // number of cells that were left out, because another cell shows their fault; see [Gate.follows]
 
-	// Expected has what the workloads expect of the candidate, judged by the first measurement.
+	// Expected has the workloads' expectations, and whether the candidate met each in the first measurement.
 	Expected Expectations
 
 	Tests int // number of comparisons for which p-values are corrected

@@ -70,7 +70,7 @@ func TestPoolMistakes(t *testing.T) {
 		"writers is there beside the setting pool_size, which is the same":            {"settings: {", "settings: {pool_size: 1, "},
 		`unknown key "reader" in pool: did you mean "readers"?`:                       {"readers: $clients", "reader: $clients"},
 		"pool is readers, but UPDATE may write: write pool: writers, or leave it out": {"sql: UPDATE t SET v = 1,", "sql: UPDATE t SET v = 1, pool: readers,"},
-		"connection is another, but the operation is not a transaction":               {"name: nested, transaction: true,", "name: nested,"},
+		"connection: another has no effect outside of a transaction":                  {"name: nested, transaction: true,", "name: nested,"},
 		"connection is another, but the clients of the mix keep one each":             {"clients: $clients\n    duration", "clients: 1\n    connection: own\n    duration"},
 		"patience is \"soon\": want one such as 10s":                                  {"patience: 2s", "patience: soon"},
 		"patience is \"400 ms\": want 400ms, without a space":                         {"patience: 2s", "patience: 400 ms"},

@@ -44,8 +44,8 @@ func TestEveryCall(t *testing.T) {
 	}
 }
 
-// TestNames checks that each call on a name is recorded, and that a file keeps its number for as long as
-// it exists.
+// TestNames checks that each system call that creates, renames or removes a file is recorded. A file keeps its
+// number even if its name changes or is removed.
 func TestNames(t *testing.T) {
 	s := start(t, "directories", nil)
 	s.finish()

@@ -169,8 +169,8 @@ func TestFindSource(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
-	// The executable unpacks its own sources if it was built with -trimpath, if its tree was
-	// removed, or if its tree is in the module cache.
+	// The executable unpacks the sources that it contains if it was built with -trimpath (".."), if the
+	// source tree that it was built from was removed, or if that tree is in the module cache.
 	for _, built := range []string{"..", filepath.Join(clone, "gone"), filepath.Join(clone, "cached")} {
 		build.SetBuiltFrom(t, built)
 		if got := source(t).Root; !strings.HasPrefix(got, home) {

@@ -51,7 +51,7 @@ func answers(t *testing.T, b *base) {
 		},
 	}}
 	if !b.asks() {
-		b.fails(protocol.Job{Answers: a}, protocol.CodeUnsupported, "does not tell")
+		b.fails(protocol.Job{Answers: a}, protocol.CodeUnsupported, "cannot report")
 		t.Skip("the adapter does not implement driver.Asker")
 	}
 	b.must(nil, protocol.Job{Answers: a})

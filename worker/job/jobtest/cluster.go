@@ -36,5 +36,5 @@ func noCluster(_ *testing.T, b *base) {
 	if several {
 		return // the driver's own tests harm the cluster
 	}
-	b.fails(protocol.Job{Cluster: &protocol.Cluster{Harm: &protocol.ClusterHarm{Clients: 1, Kills: 1, LoadMS: 1, LimitMS: 1, Patience: 1}}}, protocol.CodeUsage, "no cluster")
+	b.fails(protocol.Job{Cluster: &protocol.Cluster{Harm: &protocol.ClusterHarm{Clients: 1, Kills: 1, LoadMS: 1, LimitMS: 1, Patience: 1}}}, protocol.CodeUsage, "not a cluster")
 }

@@ -234,7 +234,7 @@ func refuses(t *testing.T, b *base) {
 	b.script("CREATE TABLE other(precious); INSERT INTO other VALUES (1); CREATE VIEW seen AS SELECT * FROM other")
 	other := rows(10, 1)
 	other.Generate.Table = "other"
-	b.fails(other, protocol.CodeForeign, "table other", "it has precious")
+	b.fails(other, protocol.CodeForeign, "did not create table other", "its columns: precious")
 	other.Generate.Table, other.Generate.Force = "seen", true
 	b.fails(other, protocol.CodeForeign, "is a view")
 	b.want("SELECT CAST(precious AS TEXT) FROM other", "1")

@@ -25,7 +25,7 @@ const LocalConfig = "sqlite3perf.yaml"
 // MaxConfig is the greatest size of a configuration file, in bytes.
 const MaxConfig = 1 << 20
 
-// Reach says what a flag's value can affect apart from the figures of a run.
+// Reach says what a flag's value can affect, other than what is measured and how it is printed.
 type Reach string
 
 // The values of Reach. The configuration file in the working directory can set only harmless flags,

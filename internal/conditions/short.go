@@ -28,7 +28,7 @@ func TooShort(cells []*stats.Cell, h document.Hints) string {
 	if names == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s: less than %s, too short to judge a driver by: how a phase begins, and every interruption, count for too much; %s",
+	return fmt.Sprintf("%s: less than %s, too short to judge a driver by: its start and each interruption weigh too much; %s",
 		strings.Join(names, ", "), ShortLimit(), lengthen(example, shortest, h))
 }
 
@@ -40,12 +40,12 @@ func lengthen(c *stats.Cell, wall time.Duration, h document.Hints) string {
 	s := c.Samples[0]
 	switch {
 	case s.Metric == result.MetricTimePerOp:
-		how = append(how, "a greater count, or a duration, of the phase")
+		how = append(how, "a larger count or duration of the phase")
 	case s.Checksum != "" || len(s.Latency) > 0:
-		how = append(how, "a greater repeat of the phase")
+		how = append(how, "a larger repeat of the phase")
 	}
 	if h.Scale != "" {
-		how = append(how, "a greater "+h.Scale)
+		how = append(how, "a larger "+h.Scale)
 	}
 	if len(how) == 0 {
 		how = append(how, "a larger scale")

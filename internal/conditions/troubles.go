@@ -232,7 +232,7 @@ func likened(ws []result.Warning) string {
 	}
 	slices.Sort(others)
 	if r := slices.Compact(others); len(r) > 0 {
-		s += fmt.Sprintf("; the like in %s (%s)", document.Counted(int64(len(r)), "other round"), document.JoinInts(r))
+		s += fmt.Sprintf("; similar in %s (%s)", document.Counted(int64(len(r)), "other round"), document.JoinInts(r))
 	}
 	return s
 }

@@ -18,7 +18,7 @@ func TestNotCold(t *testing.T) {
 	spoil(run, "simple", "modernc", func(t *result.Trial) { t.Warnings = append(t.Warnings, warning) })
 	a := stats.Analyze(run, "")
 	got := plain(writeCompared(t, "table", compare.Compared{Comparison: stats.CompareDrivers(a, "mattn", "modernc", 0.02), First: a, Second: a}))
-	if n := strings.Count(got, "not cold "); n != 1 || !strings.Contains(got, "not cold simple modernc v1.61.1, query: 30% of the database stayed in the page cache (round 1); the like in 11 other rounds (2-12)") {
+	if n := strings.Count(got, "not cold "); n != 1 || !strings.Contains(got, "not cold simple modernc v1.61.1, query: 30% of the database stayed in the page cache (round 1); similar in 11 other rounds (2-12)") {
 		t.Errorf("%d warnings:\n%s", n, got)
 	}
 }

@@ -87,7 +87,7 @@ func TestWarningsOfOneKind(t *testing.T) {
 	for _, r := range []int{9, 2, 3, 4, 2} {
 		list = append(list, result.Warning{Code: "rss", Round: r, Message: fmt.Sprintf("memory grew by %d MiB", 10*r)})
 	}
-	if got, want := warning(t, "warning", list), "memory grew by 90 MiB (round 9); the like in 3 other rounds (2-4)"; got != want {
+	if got, want := warning(t, "warning", list), "memory grew by 90 MiB (round 9); similar in 3 other rounds (2-4)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

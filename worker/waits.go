@@ -22,8 +22,7 @@ func (t *trial) countWaits() func() []protocol.Wait {
 }
 
 // waited returns how often, and how long, operations have waited so far for a connection of the pool, or of
-// both pools together. The result "known" is false if the
-// driver does not count waits.
+// both pools together. The result "known" is false if the driver does not count waits.
 func (t *trial) waited() (sum protocol.Wait, known bool) {
 	sum.For = protocol.WaitConnection
 	for _, db := range []driver.DB{t.db, t.readers} {

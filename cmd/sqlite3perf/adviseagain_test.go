@@ -83,7 +83,7 @@ func TestAskedAgain(t *testing.T) {
 		"a file with its schema":      {kept: mine},
 		"a built-in one":              {kept: builtinKept(t, "simple")},
 		"a built-in one of a report":  {kept: builtinKept(t, "simple"), foreign: true},
-		"another one of a report":     {kept: mine, foreign: true, why: "so only its built-in workloads are run"},
+		"another one of a report":     {kept: mine, foreign: true, why: "only built-in workloads of a report or a merged run are run"},
 		"a file without its schema":   {kept: without, why: `cannot open the file "schema.sql"`},
 		"another text":                {kept: changed, why: "the run did not store all of it"},
 		"a user's database":           {kept: ofDatabase, why: "it begins with the database ./app.db, and runs do not store databases"},

@@ -257,7 +257,7 @@ func sampled(ctx context.Context, env *cli.Environment, storeFile, side string) 
 		return nil, err
 	}
 	if run.Unsampled() != "" {
-		return nil, cli.Usagef("run %d has %s instead of samples: name another run; sqlite3perf runs lists them", run.ID, run.Unsampled())
+		return nil, cli.Usagef("run %d has %s instead of samples, which this command needs: name another run; sqlite3perf runs lists them", run.ID, run.Unsampled())
 	}
 	return stats.Analyze(run, lab.Floor), nil
 }

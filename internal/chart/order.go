@@ -91,7 +91,7 @@ func (o *Order) draw(title string, width int) *canvas {
 
 // log reports whether the axis Y is logarithmic. Either of two conditions is enough: the greatest
 // median of a series is at least 20 times the least median, or the greatest value is at least 100 times
-// the least value. So a few less extreme outliers do not make the axis logarithmic.
+// the least value. So a few moderate outliers do not make the axis logarithmic.
 func (o *Order) log(all extent) bool {
 	if all.any && all.least <= 0 {
 		return false

@@ -28,7 +28,7 @@ func TooShort(cells []*stats.Cell, h document.Hints) string {
 	if names == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s: less than %s, too short to judge a driver by: its start and each interruption weigh too much; %s",
+	return fmt.Sprintf("%s: less than %s, too short to judge a driver by: the start of the phase and each interruption weigh too much; %s",
 		strings.Join(names, ", "), ShortLimit(), lengthen(example, shortest, h))
 }
 

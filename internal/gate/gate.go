@@ -325,7 +325,7 @@ func gateNote(g Gated) document.Paragraph {
 	if g.drifts() {
 		chance += ", " + asFast
 	}
-	words := fmt.Sprintf("regression: takes more than %[1]s more than the baseline, in both measurements; the probability that this is chance is at most %[2]s. "+
+	words := fmt.Sprintf("regression: takes more than %[1]s more than the baseline, in both measurements. If no cell did, the probability of any regression here would be at most %[2]s. "+
 		"passed: the whole interval is below %[1]s.", document.Share(g.Max), chance)
 	if showsP(g.Gate) {
 		words += fmt.Sprintf(" p: how probable such a result would be if the candidate took at most %s more, corrected for all cells and looks; cells that passed have none, because they are judged by their interval.", document.Share(g.Max))

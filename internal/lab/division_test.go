@@ -23,8 +23,8 @@ func TestByRowsForEver(t *testing.T) {
 		}}}
 	}
 	// Nine executions of 16 ms fit into 150 ms. These are fewer than enoughRepeats, so the query is divided
-	// by rows, and only half of them run. Eleven executions of 14 ms fit, and the number is rounded up to
-	// 12.
+	// by rows, and only half of them run. For 14 ms, the number is 10.7, which is rounded to 11,
+	// and then up to an even number.
 	for _, first := range []struct {
 		wall   time.Duration
 		byRows bool

@@ -242,7 +242,7 @@ phases:
 			case l.Operation == "keep":
 				kept = l.Count
 				if l.Failed > 0 {
-					t.Errorf("%s: %d operations keep failed, although keep has no timeout", c.connection, l.Failed)
+					t.Errorf("%s: %d operations \"keep\" failed, although \"keep\" has no timeout", c.connection, l.Failed)
 				}
 			case l.Count == 0 || l.Failed != l.Count:
 				t.Errorf("%s: operation %s: %d of %d failed, want all", c.connection, l.Operation, l.Failed, l.Count)
@@ -252,7 +252,7 @@ phases:
 			t.Errorf("%s: errors %+v", c.connection, s.Errors)
 		}
 		if got.Samples[1].Rows != kept {
-			t.Errorf("%s: %d rows, want %d, one for each operation keep", c.connection, got.Samples[1].Rows, kept)
+			t.Errorf("%s: %d rows, want %d, one for each operation \"keep\"", c.connection, got.Samples[1].Rows, kept)
 		}
 	}
 }

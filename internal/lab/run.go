@@ -13,7 +13,7 @@ import (
 )
 
 // MinRounds is the smallest number of rounds of a run whose [Schedule.Rounds] is 0. With fewer rounds, a median
-// has too few samples for a 95 % confidence interval.
+// has too few samples for a 95 % confidence interval. The command sqlite3perf also refuses fewer --rounds.
 const MinRounds = 6
 
 // MaxRounds is the largest number of rounds that a user may ask for. No machine completes more rounds in a

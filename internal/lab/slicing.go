@@ -13,10 +13,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// sliceTime is the intended duration of a slice of a phase, for a driver of median speed. If only two cases
-// do the same work, slices last half as long, except for servers, replays and phases with several clients.
-// Shorter slices are possible because only one other trial runs between two slices, so the caches are less
-// cold. And more slices make the ratio more precise.
+// sliceTime is the intended duration of a slice of a phase, for a driver of median speed. If only two cases do
+// the same work, a slice of rows to insert, or of operations of one client, lasts half as long. Shorter slices
+// are possible there because only one other trial runs between two slices, so the caches are less cold. And
+// more slices make the ratio more precise.
 const sliceTime = 2 * time.Millisecond
 
 // When a slice of a phase with several clients ends, clients wait until every operation has ended. All

@@ -24,7 +24,7 @@ var whyWords = map[LockWhy][2]string{
 	WhySharedCache: {"connections share a cache: SQLite returns SQLITE_LOCKED at once, and no busy_timeout waits for it; with cache=private each has its own"},
 	WhyCanceled: {"the operation's timeout in the workload had passed",
 		"Its context was canceled, and it ended then or, with a library that ignores the context while it waits for a lock, when the lock was free or busy_timeout had passed"},
-	WhyEndless: {"deadlock: operations that need a second connection waited until the pool had one. Make the pool larger",
+	WhyEndless: {"deadlock: each operation held a connection and waited for a second one, but the pool had none left. Make the pool larger",
 		"No timeout of SQLite ends that. The pool must be larger than all connections that can be held at once, or no operation may take a second one"},
 	WhyEndlessShared: {"connections share a cache, and the library waits for its tables without a limit; with cache=private each has its own",
 		"SQLite returns SQLITE_LOCKED for such a table. No busy_timeout waits for it, and some libraries then wait until the other connection has ended its transaction"},

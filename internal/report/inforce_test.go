@@ -44,8 +44,8 @@ func TestSettingsInForce(t *testing.T) {
 }
 
 // TestUnsetSettings checks settings that nobody set, but whose values differ between the drivers in a
-// table of the report. They must be named below the table and in the report's header. Settings about locks must be named
-// only if there are several connections.
+// table of the report. They must be named below the table and in the report's header. Settings about locks
+// must be named only if there are several connections.
 func TestUnsetSettings(t *testing.T) {
 	for _, connections := range []int{1, 2} {
 		run := newRun(6)

@@ -75,7 +75,7 @@ func reliability(a *stats.Analysis) string {
 		document.Counted(int64(r.Comparisons), "comparison"), document.Counted(int64(r.Tables), "table"), summary, 100*stats.Alpha)
 	for _, t := range a.Tables() {
 		if someFailed(t.Measured()) {
-			s += " For comparisons of failed operations, it is again at most this."
+			s += " For the comparisons of failed operations, there is another such probability."
 			break
 		}
 	}

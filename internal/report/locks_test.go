@@ -354,7 +354,7 @@ func TestLocksOnOneScreen(t *testing.T) {
 		for _, want := range []string{
 			"SQLITE_BUSY_SNAPSHOT 1,440 in 6 cases, also with your settings: it read, another committed, then it tried to write. BEGIN IMMEDIATE prevents this",
 			"SQLITE_BUSY 252 in 6 cases: another connection held the lock, and busy_timeout=0 means not to wait",
-			"endless wait 4 cases: deadlock: operations that need a second connection waited until the pool had one. Make the pool larger",
+			"endless wait 4 cases: deadlock: each operation held a connection and waited for a second one, but the pool had none left. Make the pool larger",
 			"driver with ends with what failed mattn wal deferred 5000 pool of 4 (as",
 			"what failed: successes per second of the operations that failed",
 		} {

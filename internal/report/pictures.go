@@ -259,9 +259,9 @@ func (s scope) HeatMap() (p document.PictureBlock, ok bool) {
 		base = s.a.Floor
 	}
 	h.Below, h.Above = "faster than "+base, "slower than "+base
-	note := "A ratio is the median of the rounds' ratios. Hatched cells have no reliable figure."
+	note := "A ratio is a kind of median (the Hodges-Lehmann estimate) of the rounds' ratios. Hatched cells have no reliable figure."
 	if more > 0 {
-		note += fmt.Sprintf(" %s more are only in the table below.", document.Counted(int64(more), "cell"))
+		note += fmt.Sprintf(" Another %s are only in the report's tables.", document.Counted(int64(more), "cell"))
 	}
 	ratios := document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base, Note: note, Plot: h}
 	return document.PictureBlock{Picture: harm.explain(ratios)}, true

@@ -115,8 +115,8 @@ func TestTuning(t *testing.T) {
 			"That takes a search of about 1m50s, or a smaller scale."},
 		{none, "The search was not finished: nothing has been confirmed."},
 		{risky, "journal_mode=wal and synchronous=normal would be 2.0 times as fast (1.7 to 2.5), but the last transactions can be lost"},
-		{safer, "Now the last commits can be lost; with synchronous=full, nothing can. That is 2.0 times as slow (1.9 to 2.1)."},
-		{rare, "Now the database (very rarely) can be lost; with synchronous=full, the last commit can. That is 2.0 times as slow (1.9 to 2.1)."},
+		{safer, "Now you can lose the last commits; with synchronous=full, nothing. That is 2.0 times as slow (1.9 to 2.1)."},
+		{rare, "Now you can lose the database, very rarely; with synchronous=full, only the last commit. That is 2.0 times as slow (1.9 to 2.1)."},
 	} {
 		if got := c.t.Answer(); !strings.HasPrefix(got, c.want) && !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s\nwant %s", got, c.want)

@@ -233,7 +233,7 @@ func (t *Table) markFailures(pairs []Pair) {
 		words := fmt.Sprintf("more of its operations failed (%s) than of %s's (%s)", shareInWords(c.shareFailed()),
 			cmp.Or(than.As, than.Case.Driver), shareInWords(than.shareFailed()))
 		if c.FailsOpen = !c.FailsMore; c.FailsOpen {
-			words = fmt.Sprintf("in each of %d rounds %s, but chance may explain this; %d rounds would show it", len(c.Samples), words, enough)
+			words = fmt.Sprintf("in each of %d rounds %s, but chance may explain this; if it stays so, %d rounds are enough to tell", len(c.Samples), words, enough)
 		}
 		c.Unranked = words
 	}

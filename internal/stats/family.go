@@ -97,8 +97,8 @@ func Adjust(family []*Test) {
 //     repeatedly.
 //  2. It selects the tables in which any two drivers differ significantly, by the procedure of
 //     Benjamini and Hochberg.
-//  3. In the selected tables, it divides all p-values by the share of tables that were selected. This
-//     changes nothing if all tables were selected.
+//  3. It divides all p-values by the share of tables that were selected (by the share of one table, if
+//     none was selected). This changes nothing if all tables were selected.
 //
 // If all drivers of all tables are equal, the probability that the run finds any difference is at most
 // [Alpha].

@@ -55,7 +55,11 @@ func (t Tuning) Answer() string {
 	}
 	for _, s := range t.Steps {
 		if s.Safer {
-			sentences = append(sentences, fmt.Sprintf("Now %s can be lost; with %s, %s can. That is %s.", lossWords[t.Loss], assigned(s.Changes), lossWords[s.Loss], slower(s.Ratio)))
+			left := lossWords[s.Loss]
+			if s.Loss > conditions.NothingLost {
+				left = "only " + left
+			}
+			sentences = append(sentences, fmt.Sprintf("Now you can lose %s; with %s, %s. That is %s.", lossWords[t.Loss], assigned(s.Changes), left, slower(s.Ratio)))
 		}
 	}
 	return strings.Join(sentences, " ")
@@ -95,7 +99,7 @@ func (t Tuning) risk(s *Step) string {
 		}
 	}
 	if s.Loss > conditions.NothingLost {
-		return lossWords[s.Loss] + " can be lost"
+		return "you can lose " + lossWords[s.Loss]
 	}
 	return ""
 }

@@ -49,7 +49,7 @@ var Formats = document.Question[Tuning]{Name: "search", Document: tuning, Title:
 	}}.Formats()
 
 // lossWords describe which data can be lost. The index is a loss as in [Search.Loss].
-var lossWords = []string{"nothing", "the last commit", "the last commits", "the database (very rarely)", "the database"}
+var lossWords = []string{"nothing", "the last commit", "the last commits", "the database, very rarely", "the database"}
 
 func tuning(t Tuning, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: t.Answer()}, t.todo()}

@@ -71,7 +71,7 @@ func (w *Workload) database(r *reader, n *yaml.Node) {
 		r.errorf(n, "database is %s: want the name of a file, such as ./app.db", describe(n))
 	case !w.files && !w.beside(v):
 		r.outside = true
-		r.errorf(n, "database: %q is outside the workload's directory: want a file in it or below, also if it is a link", v)
+		r.errorf(n, "database: cannot use %q: want a relative path to a file in the workload's directory or below (if it is a link, its target too)", v)
 		r.outside = false
 	}
 }

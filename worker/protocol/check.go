@@ -305,7 +305,7 @@ func (c *checker) call(at string, call *plan.Call, forEach string) {
 		case (p.Column == "") == (p.Generator == nil):
 			c.bad(at, "has both or none of column and generator: want exactly one")
 		case p.Column != "" && forEach == "":
-			c.bad(at+".column", "is %q, but the query has no for_each: add for_each, or use a generator", p.Column)
+			c.bad(at+".column", "is %q, but there is no for_each, whose rows have this column: use a generator or, in a query, add for_each", p.Column)
 		case p.Generator != nil:
 			c.generator(at+".generator", p.Generator)
 		}

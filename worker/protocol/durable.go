@@ -63,7 +63,7 @@ type Commit struct {
 	// the table OthersTable, so that both processes write at the same time.
 	AwaitOthers bool `json:"await_others,omitempty"`
 
-	// Attach has the names of those tables that the worker moves to a second database. The second
+	// Attach has the names of those tables of the schema that the worker moves to a second database. The second
 	// database is the file AttachedName in the same directory, and is attached to the connection.
 	Attach []string `json:"attach,omitempty" jsonschema:"maxItems=1000"`
 

@@ -53,7 +53,7 @@ func TestDrivers(t *testing.T) {
 			t.Errorf("%s: driver.json must say in the field release when %s was released: go run ./internal/bump %s writes it", k.Name, k.Version, k.Name)
 		}
 		if k.Command == nil && k.Maintenance == nil {
-			t.Errorf("%s: driver.json must say in the field maintenance whether the library is maintained: see docs/adding-a-driver.md", k.Name)
+			t.Errorf("%s: driver.json must say in the field maintenance whether the library is maintained: see Maintenance in internal/lab/build/manifest.go", k.Name)
 		}
 		for what := range k.Limits {
 			name, value, pair := strings.Cut(what, "=")

@@ -22,7 +22,7 @@ func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...wor
 	if foreign {
 		own, err := workload.Load(kept.Name)
 		if !slices.Contains(workload.Builtins(), kept.Name) || err != nil || own.SHA256() != kept.SHA256 {
-			return nil, errors.New("only built-in workloads of a report or a merged run are run, because it may come from another user")
+			return nil, errors.New("only built-in workloads of a report or a merged run are run (it may come from another user)")
 		}
 	}
 	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, append(options, workload.Including(kept.Includes...))...)

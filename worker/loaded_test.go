@@ -95,7 +95,7 @@ func TestLoadedRefused(t *testing.T) {
 		{0, 2, "plan", "loaded is 2, and plan.phases[1] is not an untimed insert or script"},
 		{3, 0, "plan", "load is 3: want a number from 0 to 2"},
 		{0, -1, "plan", "loaded is -1: want a number from 0 to 2"},
-		{1, 1, "plan", "loaded is 1 beside load"},
+		{1, 1, "plan", "loaded is 1 although load is given"},
 		{0, 1, "path", "begins with a database that has been loaded"},
 	} {
 		req := trialOf(t, blog(3, loads(), selectUsers(1)), driver.Settings{"pool_size": "2"})

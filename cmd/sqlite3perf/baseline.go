@@ -120,7 +120,7 @@ func (o *gateOptions) checkStored(drivers []string) error {
 	}
 	for _, name := range drivers {
 		if !build.Released(name, shop.Known) {
-			return cli.Usagef("the baseline %s has the driver %s, which %w: name what is to be run with --drivers", o.baseline, document.Line(name), cli.ErrRetype)
+			return cli.Usagef("the baseline %s has the driver %s, which %w: name the drivers to run with --drivers", o.baseline, document.Line(name), cli.ErrRetype)
 		}
 	}
 	o.drivers = drivers
@@ -234,7 +234,7 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *cli.Environment, 
 	}
 	_, _, err = r.Builder.Worker(ctx, ref, func() {
 		if !o.quiet {
-			fmt.Fprintf(env.Stderr, "building %s, to measure it beside %s\n", ref.Name, now.Driver)
+			fmt.Fprintf(env.Stderr, "building %s, to measure it together with %s\n", ref.Name, now.Driver)
 		}
 	})
 	return ref, err

@@ -56,7 +56,7 @@ type bisectOptions struct {
 
 func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.phase, "phase", "", "follow only this phase (default: the first that changes)")
-	f.StringVar(&o.metric, "metric", string(stats.Time), "what is followed: "+strings.Join(metricNames, ", "))
+	f.StringVar(&o.metric, "metric", string(stats.Time), "metric to follow: "+strings.Join(metricNames, ", "))
 	f.BoolVar(&o.untilFixed, "until-fixed", false, "find the release that made a cell better: faster, or no longer wrong or failed")
 	cli.Grouped(f, cli.GroupWhat, "phase", "metric", "until-fixed")
 	o.addWorkFlags(f)

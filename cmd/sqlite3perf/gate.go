@@ -86,7 +86,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	cli.Reaching(f, cli.Executes, "baseline")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the candidate (default: the baseline's driver in its pinned version, or the drivers of a stored baseline)")
 	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
-	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: "+strings.Join(metricNames, ", "))
+	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "metrics to judge: "+strings.Join(metricNames, ", "))
 	f.BoolVar(&o.differ, "allow-differences", false, "accept a baseline of another machine, SQLite or workload, with a warning")
 	f.BoolVar(&o.strict, "strict", true, "exit with status 4 if a regression is possible or was not confirmed")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")

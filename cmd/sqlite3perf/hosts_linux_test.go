@@ -106,7 +106,7 @@ func TestSoakHostMistakes(t *testing.T) {
 		{"full", cli.ExitIncomplete, []string{"--ssh", full}, "host full: copying sqlite3perf to its cache directory: its disk is full: make room there: "},
 		{"other", cli.ExitIncomplete, []string{"--ssh", other}, "host other: it has no sqlite3perf in PATH, and none can be made for plan9/vax here"},
 		{"older", cli.ExitIncomplete, []string{"--ssh", older}, "host older: it has sqlite3perf v0.0.1 in PATH, and this is "},
-		{"chatty", cli.ExitIncomplete, []string{"--ssh", chatty}, "host chatty: what it answers is not understood: Welcome"},
+		{"chatty", cli.ExitIncomplete, []string{"--ssh", chatty}, "host chatty: its answer is not understood: Welcome"},
 		{"pi", cli.ExitUsage, []string{"--workloads", "./mine.yaml"}, "workload mine begins with a database of this machine, which is not sent to hosts: "},
 		{"pi", cli.ExitIncomplete, []string{"--dir", "/no/such/directory"}, "host pi: it has no directory /no/such/directory: create it there"},
 	} {

@@ -24,7 +24,7 @@ func locksCommand(env *cli.Environment) *cobra.Command {
 	o := &lockOptions{}
 	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "locks [RUN]",
-		Short: "Say why operations fail with \"database is locked\", what ends that, and what it costs",
+		Short: "Say why operations fail with \"database is locked\", which change ends that, and what it costs",
 		Long: `Locks measures the mixes and replays of a workload on every driver, with several ways of
 sharing a file. It explains failures: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_LOCKED,
 and waits that never end. For each case with errors it names the smallest change that

@@ -79,7 +79,7 @@ func merge(ctx context.Context, env *cli.Environment, o *mergeOptions, names []s
 	case interrupted || failure != nil && !out.Made():
 		return failure
 	case failure != nil:
-		return fmt.Errorf("%w; what is listed is in the store, and merging again adds the rest", failure)
+		return fmt.Errorf("%w; the listed runs are in the store, and merging again adds the rest", failure)
 	case !out.Whole():
 		return cli.StatusError(cli.ExitFailed)
 	}

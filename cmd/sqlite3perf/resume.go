@@ -254,7 +254,7 @@ func (o *runOptions) workloadFile(r *request, c *result.Case, why error) (*workl
 			continue
 		}
 		if w.SHA256() != c.WorkloadSHA256 {
-			return nil, fmt.Errorf("%s, or what it begins with, has been changed since: restore it, or start a new run", file)
+			return nil, fmt.Errorf("%s, or the database that it begins with, has been changed since: restore it, or start a new run", file)
 		}
 		return w, nil
 	}

@@ -130,7 +130,7 @@ func serve(ctx context.Context, env *cli.Environment, o *serveOptions) error {
 	}
 	fmt.Fprintf(env.Stdout, "http://%s/%s\n", listener.Addr(), secret)
 	if local {
-		fmt.Fprintln(env.Stderr, "whoever has the whole address can start runs; without what follows the # everybody on this machine can read")
+		fmt.Fprintln(env.Stderr, "everybody who has the complete address can start runs; without the part after #, everybody on this machine can only read")
 	} else {
 		fmt.Fprintf(env.Stderr, "everybody who can reach %s can read the store, so no run can be started there; without --addr only this machine can reach it\n", listener.Addr())
 	}

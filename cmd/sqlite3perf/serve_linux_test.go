@@ -165,7 +165,7 @@ func TestServeToken(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	s := p.serve("--store", "results.db", "--drivers", "./good", "--workloads", "./tiny.yaml")
-	s.until("whoever has the whole address can start runs")
+	s.until("everybody who has the complete address can start runs")
 	token := s.token
 	for _, path := range []string{"", "measure", "assets/api.js", "api/v1/choices", "api/v1/current"} {
 		if body := s.get(path); token == "" || strings.Contains(body, token) {

@@ -303,7 +303,7 @@ func (g *given) alone(ctx context.Context, c *cluster) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err == nil && n > len(g.created) {
-		err = fmt.Errorf("somebody else has created tables in the cluster: %d are there, %d are the trial's", n, len(g.created))
+		err = fmt.Errorf("another program has created tables in the cluster: %d are there, %d are the trial's", n, len(g.created))
 	}
 	return err
 }

@@ -72,7 +72,7 @@ func addedCostLines(c *driver.AddedCost) []string {
 	for _, p := range c.Phases {
 		share := fmt.Sprintf("%+.1f%%", 100*(p.WallRatio.Median-1))
 		if p.WallAdded.Low <= 0 && p.WallAdded.High >= 0 {
-			share = "not told from 0"
+			share = "no clear difference from 0"
 		}
 		words = append(words, fmt.Sprintf("%s %s (%s)", p.Phase, nanoseconds(p.WallAdded), share))
 	}

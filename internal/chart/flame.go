@@ -123,7 +123,7 @@ func (f *Flame) draw(title string, width int) *canvas {
 		c.text(padding, y+14, atStart, small, faint, fmt.Sprintf("deeper than %d functions: left out", flameMostRows), 0)
 		y += 18
 	}
-	return c.foot(y, "A flame graph: a box for each function, as wide as what it and the functions above it weigh, in all "+f.format(p.total))
+	return c.foot(y, "A flame graph: a box for each function, as wide as its own weight and that of the functions above it, in all "+f.format(p.total))
 }
 
 // weighs reports whether a weight can be drawn: it is finite and not negative.

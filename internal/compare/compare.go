@@ -74,11 +74,11 @@ func Comparison(c Compared, o document.Options) document.Document {
 		d = append(d, document.Section{Rank: 1, Forms: forms})
 	}
 	if left := leftOut(c, o); left != nil {
-		missing := "what is too short"
+		missing := "phases that are too short"
 		if n := len(distinct.Append[string](nil, c.Alone...)); n > 0 {
 			missing = "why " + document.Counted(int64(n), "cell") + " " + map[bool]string{true: "is", false: "are"}[n == 1] + " left out"
 			if len(left) > 1 {
-				missing += ", and what is too short"
+				missing += ", and phases that are too short"
 			}
 		}
 		d = append(d, document.Optional(2, missing, left...))

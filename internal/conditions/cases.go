@@ -91,7 +91,7 @@ func connections(p *protocol.Proof, c *result.Case) document.Document {
 		}
 		g.Add(document.Column{Title: n}, words)
 	}
-	return document.Document{document.Paragraph{Text: "Each connection read these back when it was opened, before the schema and the work. ✗ marks what was not asked for. " +
+	return document.Document{document.Paragraph{Text: "Each connection read these back when it was opened, before the schema and the work. ✗ marks a value that was not requested. " +
 		"What was read later is in the reason."}, g}
 }
 

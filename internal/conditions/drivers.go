@@ -78,7 +78,7 @@ func DriverNotes(a *stats.Analysis) (d document.Document) {
 		d = append(d, document.Paragraph{Text: "Compile options of SQLite that matter and differ:"}, l)
 	}
 	if l := unasked(a); l != nil {
-		d = append(d, document.Paragraph{Text: "Settings that nobody asked for and that differ:"}, l)
+		d = append(d, document.Paragraph{Text: "Settings that were not requested, and that differ:"}, l)
 	}
 	if d == nil {
 		return nil

@@ -31,7 +31,7 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 		}
 	}
 	for _, a := range further {
-		l = append(l, document.Item{Label: "again", Text: MeasuredIn(a, "only what was in doubt")})
+		l = append(l, document.Item{Label: "again", Text: MeasuredIn(a, "only the cells in doubt")})
 	}
 	all = append(all, further...)
 	l.Note(document.Item{Label: "repeated", Text: CountRepeated(Runs(all)...).String()})

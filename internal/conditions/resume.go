@@ -22,7 +22,7 @@ func Resumable(run *result.Run, version string, extended bool) error {
 	case run.Unsampled() != "":
 		return fmt.Errorf("has %s instead of samples: %s", run.Unsampled(), StartAgain)
 	case run.Study != nil:
-		return fmt.Errorf("is of a published study, whose claims decide what is measured: %s", StartAgain)
+		return fmt.Errorf("belongs to a published study, whose claims decide what is measured: %s", StartAgain)
 	case run.Search != nil:
 		return fmt.Errorf("is part of a search for settings, which decides what is measured next: %s", StartAgain)
 	case run.Schedule == nil || len(run.Workloads) == 0:
@@ -31,7 +31,7 @@ func Resumable(run *result.Run, version string, extended bool) error {
 		return fmt.Errorf("was begun by sqlite3perf %s, and this is %s: resume it with that version, or %s", document.Line(run.Version), version, StartAgain)
 	}
 	if slices.ContainsFunc(run.Warnings, func(w result.Warning) bool { return w.Code == result.WarningStore }) {
-		return fmt.Errorf("lacks rows that somebody has deleted: %s", StartAgain)
+		return fmt.Errorf("lacks rows that another program has deleted: %s", StartAgain)
 	}
 	complete := []string{result.StoppedRounds, result.StoppedSettled}
 	if !extended {

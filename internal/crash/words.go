@@ -351,7 +351,7 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 		notes.Note(document.Item{Label: "proven", Text: fmt.Sprintf("%s: found %s in %s", document.Line(p.Name), gradeWords[p.Found], document.Counted(int64(p.States), "state"))})
 	}
 	d = append(d, document.Space{}, notes, append(conditions.MachineItems(c.Machine), conditions.MachineWarnings(c.Warnings, 1)...))
-	return append(d, document.Reference{Title: "what the models mean, and what they can't say", Address: "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/durability.md"})
+	return append(d, document.Reference{Title: "what the models mean and can't show", Address: "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/durability.md"})
 }
 
 func (c *Crashes) howSure() string {
@@ -375,7 +375,7 @@ func (c *Crashes) howSure() string {
 		how, when = "The faults are real", "random times"
 	}
 	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. %s: a sample of %s (%s), at %s, judged by the driver itself%s. "+
-		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices what it must.",
+		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices faults.",
 		how, document.Counted(int64(c.states()), "different state"), strings.Join(by, ", "), when, c.alsoJudge(), document.Counted(int64(len(c.Proofs)), "proof"))
 }
 

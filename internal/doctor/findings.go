@@ -107,7 +107,7 @@ var findings = map[string]findingWords{
 		"Each operation of a mix reads the clock once: its latencies, and rates of short operations, include that",
 		"If tsc is among /sys/devices/system/clocksource/clocksource0/available_clocksource, use it; otherwise do not judge by short operations"},
 	result.FindingMemory: {"Little memory", "memory is short",
-		"{size} of memory are available; {enough} would do",
+		"{size} of memory are available; {enough} are enough",
 		"Databases do not stay in the system's cache, so that reading measures the disk; workers may be killed",
 		"Close other programs, or take a smaller scale"},
 	result.FindingSwapping: {"Processes wait for memory", "memory is short",

@@ -67,7 +67,7 @@ func Parse(dsn string) (*Name, error) {
 	n.uri = uri
 	if !uri {
 		if tool := scheme.FindString(name); tool != "" {
-			return nil, fmt.Errorf("the DSN begins with %q, which is how some tools name a library: want what is passed to the library, such as %q", tool, "file:"+path.Base(strings.TrimPrefix(name, tool)))
+			return nil, fmt.Errorf("the DSN begins with %q, which is how some tools name a library: want the text that is passed to the library, such as %q", tool, "file:"+path.Base(strings.TrimPrefix(name, tool)))
 		}
 		return n, n.parsePath(rest, rest)
 	}

@@ -103,7 +103,7 @@ func (o *Option) interpret() error {
 		}
 		setting, value = name, v
 		if _, ok := driver.LookupSetting(name); !ok && !isPragma(name) {
-			o.Problem = fmt.Sprintf("SQLite has no pragma %s, and ignores those that it does not have", name)
+			o.Problem = fmt.Sprintf("SQLite has no pragma %s, and ignores unknown pragmas", name)
 			if meant := driver.DidYouMean(name, pragmaNames()); meant != "" {
 				o.Problem += ": " + meant
 			}

@@ -180,7 +180,7 @@ func (d *DSN) sharedCaches() (doc document.Document) {
 		})
 		end := "Leave cache=shared out, and each connection has its own cache."
 		if memory {
-			end = "With one connection nobody waits."
+			end = "With one connection, no operation waits."
 		}
 		if len(names) > 0 {
 			doc = append(doc, labeled("! ", fmt.Sprintf("%s: connections share one cache and lock its tables. SQLite returns SQLITE_LOCKED (\"database table is locked\") for that, for which no busy_timeout waits; a few libraries wait by themselves, without a limit. %s", document.And(names), end)))

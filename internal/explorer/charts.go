@@ -34,7 +34,7 @@ type ChartKind struct {
 }
 
 var chartKinds = []ChartKind{
-	{document.KindStudy, "published beside measured", true},
+	{document.KindStudy, "published and measured", true},
 	{document.KindProfile, "where the time goes", true},
 	{document.KindSummary, "all cells together", true},
 	{document.KindTradeoff, "time and memory", false},
@@ -183,7 +183,7 @@ func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 	list := s.pictures(a, keep, file == "")
 	i := slices.IndexFunc(list, func(p document.Picture) bool { return p.Name == name })
 	if i < 0 {
-		writeError(w, failf(http.StatusNotFound, "run %d has no chart %q of what is chosen: /api/v1/runs/%[1]d/charts lists them", a.Run.ID, clip(name)))
+		writeError(w, failf(http.StatusNotFound, "run %d has no chart %q of this choice: /api/v1/runs/%[1]d/charts lists them", a.Run.ID, clip(name)))
 		return
 	}
 	var b bytes.Buffer

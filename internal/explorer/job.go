@@ -298,7 +298,7 @@ func (s *Server) startRun(r *http.Request, q *query) (*Current, error) {
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			return nil, failf(http.StatusRequestEntityTooLarge, "the request has more than %d bytes", tooLarge.Limit)
 		}
-		return nil, failf(http.StatusBadRequest, "the request is not what it should be: %s", clip(err.Error()))
+		return nil, failf(http.StatusBadRequest, "the request is malformed: %s", clip(err.Error()))
 	}
 	w := *asked
 	if err := s.options.Launcher.check(&w); err != nil {

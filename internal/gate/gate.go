@@ -308,7 +308,7 @@ func Gate(g Gated, o document.Options) document.Document {
 		d = append(d, document.Optional(1, "what the workloads expect", expected...))
 	}
 	if short := conditions.ComparedTooShort(comparedCells(g.Gate), o.Hints); short != nil {
-		d = append(d, document.Optional(1, "what is too short", short))
+		d = append(d, document.Optional(1, "phases that are too short", short))
 	}
 	if origin := gateOrigin(g, o.Hints); len(g.Runs) > 0 {
 		title := conditions.HowMeasured(origin)

@@ -21,7 +21,7 @@ const afterSchema = "the schema"
 // tables or the loaded database.
 func (s *session) inOrder(typ string) error {
 	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
-		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
+		return s.broken("the worker answered %q without having answered %q for phase %s: want the rows that it has read back from the tables of verify", typ, protocol.TypeInserted, s.unanswered)
 	}
 	if s.unread == "" || !slices.Contains([]string{protocol.TypePhase, protocol.TypeLoaded, protocol.TypeSample, protocol.TypeServed, protocol.TypeDone}, typ) {
 		if s.untold && (typ == protocol.TypeDone || typ == protocol.TypePhase && !s.loads) {
@@ -306,7 +306,7 @@ func remedy(list []change, all, declares bool) string {
 	words += ", or write " + strings.Join(values, " and ") + " under settings"
 	switch {
 	case all && declares:
-		words += fmt.Sprintf(", or, if it is meant, changes settings: {%s} beside it", strings.Join(values, ", "))
+		words += fmt.Sprintf(", or, if it is meant, write changes settings: {%s} next to it", strings.Join(values, ", "))
 	case all:
 		words += ", or write it in a script phase that declares it with changes settings"
 	}

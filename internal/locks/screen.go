@@ -31,7 +31,7 @@ func onScreen(l *Locks) document.Document {
 			d = append(d, document.Optional(2, t[:2].Names(0), t[:2:2]...))
 		}
 	}
-	return append(d, shortLegend, document.Section{Forms: []document.Form{{Missing: "what was measured where"}}})
+	return append(d, shortLegend, document.Section{Forms: []document.Form{{Missing: "the origin of the figures"}}})
 }
 
 // inShort says why operations failed, and lists remedies for cells with errors. Cells with the

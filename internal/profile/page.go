@@ -45,7 +45,7 @@ func ProfilePage(p *Profiled) document.Document {
 			graph := FlameOf(p.Flames[j])
 			graph.Groups = colored(groups)
 			flame := flamePicture("flame-"+document.Slug(x.Name), fmt.Sprintf("CPU time per trial of %s in %s of %s, %s", x.Name, p.Phase, p.Workload, document.Counted(x.Samples, "sample")),
-				"A box is a function, as wide as its time with that of what it calls, which is above it."+p.narrow(), graph)
+				"A box is a function. Its width is its time, with the functions that it calls, which are above it."+p.narrow(), graph)
 			parts = slices.Insert(parts, 1, document.Block(flame))
 		}
 		d = append(d, parts...)

@@ -355,7 +355,7 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	title := "in each cell, the best"
 	switch tied := slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }); {
 	case tied && names:
-		title += " and what is tied with it"
+		title += " and the rows tied with it"
 	case tied:
 		title += " (+2: and 2 more, tied with it)"
 	}

@@ -28,10 +28,10 @@ const (
 var Groups = []Group{SQLite, InC, CLibrary, Driver, DatabaseSQL, Crossing, Collection, Runtime, System, Ours, Unknown}
 
 var about = map[Group]string{
-	SQLite:      "SQLite itself: C, or what was translated from it",
+	SQLite:      "SQLite itself: C, or code that was translated from it",
 	InC:         "SQLite and the driver's C, which Go's profiler cannot tell apart",
 	CLibrary:    "mutexes, memory and more that SQLite calls: libc, or modernc.org/libc in Go",
-	Driver:      "the driver's library, and what it links",
+	Driver:      "the driver's library, and the packages that it links",
 	DatabaseSQL: "Go's package database/sql",
 	Crossing:    "calls from Go to C and back",
 	Collection:  "allocating and collecting memory",

@@ -60,7 +60,7 @@ func OrphansText(list []Orphans) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return strings.Join(parts, ", ") + " left out: the run, case or trial that they belong to is not in the store; somebody has deleted it without them"
+	return strings.Join(parts, ", ") + " left out: the run, case or trial that they belong to is not in the store; another program has deleted it without them"
 }
 
 // DamagedError says that the record of a run contradicts itself. It wraps [ErrDamaged].

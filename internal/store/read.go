@@ -255,7 +255,7 @@ func (p *parts) warn() {
 	}
 	if lacking > 0 {
 		w := result.Warning{Code: result.WarningStore,
-			Message: fmt.Sprintf("%d of %d trials lack the sample of a phase: somebody has deleted it", lacking, len(p.run.Trials))}
+			Message: fmt.Sprintf("%d of %d trials lack the sample of a phase: another program has deleted it", lacking, len(p.run.Trials))}
 		p.run.Warnings = distinct.Append(p.run.Warnings, w) // a merge may have stored the same warning
 	}
 }

@@ -285,7 +285,7 @@ func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 		case trials != len(r.Trials):
 			return fmt.Errorf("store %s: run %d is being measured: it has %d trials now, and had %d a moment ago: wait until that has ended", s.path, r.ID, trials, len(r.Trials))
 		case resumed != len(r.Resumed)-1:
-			return fmt.Errorf("store %s: run %d is being measured: somebody else has just resumed it: wait until that has ended", s.path, r.ID)
+			return fmt.Errorf("store %s: run %d is being measured, because another process has just resumed it: wait until that has ended", s.path, r.ID)
 		}
 		for _, order := range again {
 			if err := markRepeated(ctx, c, r.ID, order); err != nil {

@@ -172,7 +172,7 @@ func TestResumeTwice(t *testing.T) {
 	if err := s.Resume(ctx, first, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Resume(ctx, second, nil); err == nil || !strings.Contains(err.Error(), "somebody else has just resumed it") {
+	if err := s.Resume(ctx, second, nil); err == nil || !strings.Contains(err.Error(), "another process has just resumed it") {
 		t.Errorf("the second Resume: %v", err)
 	}
 	if err := s.Resume(ctx, again(), nil); err != nil {

@@ -16,7 +16,7 @@ import (
 
 var inserts = &Study{
 	Name:      "sqlite3perf",
-	Asks:      "batches, prepared statements, connect options, verification, pagination, readers beside writers",
+	Asks:      "batches, prepared statements, connect options, verification, pagination, readers and writers together",
 	Published: "one run each of a command-line program, with mattn",
 	Extra:     []string{"python-fetchall"},
 	Rounds:    6,
@@ -24,7 +24,7 @@ var inserts = &Study{
 	trial:     130 * time.Millisecond,
 	legs:      insertLegs(),
 	quick: func(*cells) string {
-		return "fewer rows, as each table says, and readers beside writers for 0.15 s instead of 60 s, except that lock errors in WAL are counted in one trial of 12 s; if there is too little time for all drivers, options without prepared statements, and readers beside writers without WAL, are left out for drivers that are not in the study"
+		return "fewer rows, as each table says, and readers and writers together for 0.15 s instead of 60 s, except that lock errors in WAL are counted in one trial of 12 s; if there is too little time for all drivers, options without prepared statements, and readers and writers together without WAL, are left out for drivers that are not in the study"
 	},
 	tables: insertTables,
 	claims: []claim{

@@ -74,7 +74,7 @@ func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 		}
 		list = append(list, s.untried(c)...)
 	}
-	return s.further(ctx, "those that gain, together", list)
+	return s.further(ctx, "the faster ones together", list)
 }
 
 // untried returns copies of candidate c, each with one value that no candidate has had so far.

@@ -99,7 +99,7 @@ func (at *Situation) values(name string) (values []string, why string) {
 	case "txlock":
 		switch {
 		case n == 1:
-			return nil, "there is one connection, so nobody else can hold a lock"
+			return nil, "there is only one connection, so no other can hold a lock"
 		case at.InForce["txlock"] != "":
 			return []string{"immediate", "deferred"}, ""
 		}

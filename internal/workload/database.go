@@ -144,7 +144,7 @@ func (l *resolver) queried(s *setInfo, f *fields, what string) {
 	}
 	for _, key := range []string{"count", "per"} {
 		if f.get(key) != nil {
-			l.errorf(f.key(key), "%s has %s beside a query, which decides its rows: leave %[2]s out", what, key)
+			l.errorf(f.key(key), "%s has %s and a query, which decides its rows: leave %[2]s out", what, key)
 		}
 	}
 	sql, ok := l.sql(n, "query of "+what, "SELECT id FROM users ORDER BY id LIMIT 1000")

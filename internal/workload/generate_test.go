@@ -382,7 +382,7 @@ func TestBadPlans(t *testing.T) {
 		{pl(driver.Text, plan.Generator{Kind: "text", Low: -1}), "column t.c: text: -1 to 0 bytes"},
 		{pl(driver.Text, plan.Generator{Kind: "repeat", Text: "x", Times: 1 << 40}), "column t.c: repeat: 1099511627776 times"},
 		{pl(driver.Text, plan.Generator{Kind: "choice"}), "column t.c: choice: from an empty list"},
-		{pl(driver.Text, plan.Generator{Kind: "format", Format: "%d", Of: []string{"d"}}), `column t.c: format: no column "d" beside it`},
+		{pl(driver.Text, plan.Generator{Kind: "format", Format: "%d", Of: []string{"d"}}), `column t.c: format: no column "d" in the same row`},
 		{pl(driver.Text, plan.Generator{Kind: "format", Format: "%s", Of: []string{"c"}}), "column t.c is made from itself"},
 		{pl(driver.Int, plan.Generator{Kind: "pick", Of: []string{"u.id"}}), `column t.c: pick: no data set "u", wanted for "u.id"`},
 		{pl(driver.Int, plan.Generator{Kind: "ref", Of: []string{"t.c"}}), "column t.c is made from itself"},

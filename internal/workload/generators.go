@@ -97,7 +97,7 @@ func (l *resolver) coalesce(c *columnInfo, f *fields, n *yaml.Node) {
 	if c.set == nil {
 		l.errorf(n, "%s: a parameter cannot be coalesced: write coalesce(:a, :b) in the SQL", c.full)
 	} else if other := cmp.Or(f.get("nulls"), f.get("hidden")); other != nil {
-		l.errorf(other, "%s: SQLite coalesces what is inserted, so it takes neither nulls nor hidden: write nulls with each of %s", c.full, strings.Join(of, ", "))
+		l.errorf(other, "%s: SQLite coalesces the inserted values, so it takes neither nulls nor hidden: write nulls with each of %s", c.full, strings.Join(of, ", "))
 	} else if len(of) < 2 {
 		l.errorf(n, "%s: coalesce of %d columns: want at least two, such as [number, word]", c.full, len(of))
 	}
@@ -162,9 +162,9 @@ func (l *resolver) pick(c *columnInfo, f *fields, n *yaml.Node) {
 	if c.at = f.get("at"); c.at == nil {
 		return
 	}
-	gen.At, _ = l.text(c.at, c.full+": at", "the name of a column beside it")
+	gen.At, _ = l.text(c.at, c.full+": at", "the name of another column of the row")
 	if gen.Skew != 0 {
-		l.errorf(f.key("skew"), "%s: skew beside at, which says the row: leave skew out", c.full)
+		l.errorf(f.key("skew"), "%s: skew together with at, which says the row: leave skew out", c.full)
 	}
 }
 

@@ -98,8 +98,8 @@ func options(kind string) []string {
 var checks = [][2]string{
 	{"expect: {rows: N}", "each execution returns N rows"},
 	{"expect: {returns: SET}", "the rows are those of a data set, every inserted column, in order"},
-	{"expect: {returns: {SET: [COLUMN, SET.COLUMN]}}", "the same for these columns, of the set or of what it is nested in"},
-	{"expect: {p99: < 5ms, errors: 0}", "after a run, these figures are judged: of a phase or, beside phases, of all timed ones"},
+	{"expect: {returns: {SET: [COLUMN, SET.COLUMN]}}", "the same for these columns, of the set or of the sets that it is nested in"},
+	{"expect: {p99: < 5ms, errors: 0}", "after a run, these figures are judged: of a phase or, next to phases, of all timed ones"},
 	{"(always)", "every value has its declared type, and all drivers agree on the checksum of every value in order"},
 }
 

@@ -181,7 +181,7 @@ func (w *Workload) readSQL(name string) (string, error) {
 // readBeside reads a file in the workload file's directory, or below. Errors contain the parameter
 // "name" instead of the parameter "path".
 func (w *Workload) readBeside(name, path string, limit int64) ([]byte, error) {
-	const want = "want a file beside the workload's, or below"
+	const want = "want a file in the workload's directory, or below"
 	if w.fsys == nil || !fs.ValidPath(path) {
 		return nil, fmt.Errorf("cannot open the file %q: %s", name, want)
 	}

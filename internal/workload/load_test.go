@@ -429,7 +429,7 @@ func TestSQLFileThatIsALink(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := workload.Load(file)
-		if outside := link == "outside.sql"; outside != (err != nil) || outside && !strings.Contains(err.Error(), `cannot read the file "outside.sql": want a file beside the workload's, or below`) {
+		if outside := link == "outside.sql"; outside != (err != nil) || outside && !strings.Contains(err.Error(), `cannot read the file "outside.sql": want a file in the workload's directory, or below`) {
 			t.Errorf("%s: %v", link, err)
 		}
 	}

@@ -151,7 +151,7 @@ func (l *resolver) operation(n *yaml.Node, m *plan.Mix) (op plan.Operation, ok b
 	case many != nil:
 		for _, k := range []string{"columns", "expect", "statement"} {
 			if f.get(k) != nil {
-				l.errorf(f.key(k), "%s is written beside statements: write it with the statement that it belongs to", k)
+				l.errorf(f.key(k), "%s is written next to statements: write it in the statement that it belongs to", k)
 			}
 		}
 		if !l.countWithin(many, "statements", len(many.Content), maxStatements) {

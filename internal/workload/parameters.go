@@ -57,7 +57,7 @@ func (l *resolver) rowColumn(c *columnInfo, each *setInfo) {
 	}
 	c.Type = src.Type
 	if !l.within(each, src.set) {
-		l.errorf(c.node, "%s: data set %s is not nested in %s: want a column of %s or of what it is nested in, or {pick: %s}", c.full, each.Name, src.set.Name, each.Name, src.full)
+		l.errorf(c.node, "%s: data set %s is not nested in %s: want a column of %s or of a data set that it is nested in, or {pick: %s}", c.full, each.Name, src.set.Name, each.Name, src.full)
 	}
 }
 

@@ -333,7 +333,7 @@ func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Retu
 			return nil, nil
 		}
 		if !l.within(s, c.set) {
-			l.errorf(n, "returns: data set %s is not nested in %s: want columns of %s and of what it is nested in", r.Set, c.set.Name, r.Set)
+			l.errorf(n, "returns: data set %s is not nested in %s: want columns of %s and of the data sets that it is nested in", r.Set, c.set.Name, r.Set)
 			return nil, nil
 		}
 		cols = append(cols, c)

@@ -67,7 +67,7 @@ func TestPools(t *testing.T) {
 func TestPoolMistakes(t *testing.T) {
 	for want, change := range map[string][2]string{
 		"pool has no readers: write readers: and a number":                            {"pool: {writers: 1, readers: $clients}", "pool: {writers: 1}"},
-		"writers is there beside the setting pool_size, which is the same":            {"settings: {", "settings: {pool_size: 1, "},
+		"writers and the setting pool_size mean the same":                             {"settings: {", "settings: {pool_size: 1, "},
 		`unknown key "reader" in pool: did you mean "readers"?`:                       {"readers: $clients", "reader: $clients"},
 		"pool is readers, but UPDATE may write: write pool: writers, or leave it out": {"sql: UPDATE t SET v = 1,", "sql: UPDATE t SET v = 1, pool: readers,"},
 		"connection: another has no effect outside of a transaction":                  {"name: nested, transaction: true,", "name: nested,"},

@@ -170,7 +170,7 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 	made := r.replayed // a copy, so that the replayer's maps can be freed
 	rec.made = &made
 	if rec.Rest != "" {
-		rec.made.left = append(rec.made.left, rec.Rest+"; what is before it is replayed")
+		rec.made.left = append(rec.made.left, rec.Rest+"; everything before it is replayed")
 	}
 	return rec.made, nil
 }

@@ -81,7 +81,7 @@ func TestReplayLeftOut(t *testing.T) {
 	got := strings.Join(w.Phases[0].LeftOut, "\n")
 	for _, want := range []string{
 		"busy_timeout: 5000", "(ATTACH)", "have no statement", "several statements in one text", "only its library knows", "lack a parameter",
-		"an infinite number", "line 16 has no end: the program was killed while it was written; what is before it is replayed",
+		"an infinite number", "line 16 has no end: the program was killed while it was written; everything before it is replayed",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no message says %q:\n%s", want, got)

@@ -83,7 +83,7 @@ func (l *resolver) resolve() {
 	l.expectedOfAll(f.get("expect"))
 	l.sortExpected()
 	if len(l.plan.Phases) == len(n.Content) && !slices.ContainsFunc(l.plan.Phases, func(p plan.Phase) bool { return !p.Untimed }) {
-		l.errorf(n, "every phase is untimed: leave untimed out of what is to be measured")
+		l.errorf(n, "every phase is untimed: leave untimed out of the phases to measure")
 	}
 }
 
@@ -141,7 +141,7 @@ func (l *resolver) pool(n *yaml.Node) {
 		case size == nil:
 			l.errorf(f.node, "pool has no %s: write %[1]s: and a number of connections, as in pool: {writers: 1, readers: 4}", role.key)
 		case twice:
-			l.errorf(f.key(role.key), "%s is there beside the setting %s, which is the same: leave one of them out", role.key, role.setting)
+			l.errorf(f.key(role.key), "%s and the setting %s mean the same: leave one of them out", role.key, role.setting)
 		default:
 			l.settings[role.setting] = strconv.FormatInt(l.numberWithin(size, role.key, 1, plan.MaxClients, 1), 10)
 		}

@@ -81,7 +81,7 @@ func (l *resolver) checkAt(c *columnInfo) {
 	}
 	s := c.siblings[c.Generator.At]
 	if s == nil {
-		l.errorf(c.at, "%s: at %q, which is not beside it: %s", c.full, c.Generator.At, driver.Suggest(c.Generator.At, others(c.siblings, c.Name)))
+		l.errorf(c.at, "%s: at %q, which is not a column of the same row: %s", c.full, c.Generator.At, driver.Suggest(c.Generator.At, others(c.siblings, c.Name)))
 		return
 	}
 	l.checkColumn(s)
@@ -126,7 +126,7 @@ func (l *resolver) checkSiblings(c *columnInfo) {
 	for i, name := range gen.Of {
 		s := c.siblings[name]
 		if s == nil {
-			where := "beside it"
+			where := "in the same row"
 			if c.set != nil {
 				where = "in data set " + c.set.Name
 			}

@@ -124,7 +124,7 @@ func readPragma(ctx context.Context, r driver.Runner, name string) ([]string, er
 }
 
 func unreadable(pragma string) error {
-	hint := "only those that answer with one column can"
+	hint := "only pragmas that return one column can"
 	if meant := driver.DidYouMean(pragma, settings()); meant != "" && !contains(settings(), pragma) {
 		hint += "; " + meant
 	}

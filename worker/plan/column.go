@@ -186,7 +186,7 @@ func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) 
 	for _, name := range gen.Of {
 		s := siblings[name]
 		if s == nil {
-			return c.bad("no column %q beside it", name)
+			return c.bad("no column %q in the same row", name)
 		}
 		if err := s.link(g, set, siblings); err != nil {
 			return err
@@ -276,7 +276,7 @@ func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) er
 	c.total = uint64(from.def.Total)
 	if gen.At != "" {
 		if c.number = siblings[gen.At]; c.number == nil {
-			return c.bad("no column %q beside it", gen.At)
+			return c.bad("no column %q in the same row", gen.At)
 		}
 		if err := c.number.link(g, set, siblings); err != nil {
 			return err

@@ -39,7 +39,7 @@ func (req *Request) Check() error {
 	c.loading("load", req.Load, req.Plan.Phases)
 	c.loading("loaded", req.Loaded, req.Plan.Phases)
 	if req.Load > 0 && req.Loaded > 0 {
-		c.bad("loaded", "is %d beside load: want only one of them", req.Loaded)
+		c.bad("loaded", "is %d although load is given: want only one of them", req.Loaded)
 	}
 	c.process()
 	return c.err

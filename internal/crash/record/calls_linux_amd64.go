@@ -300,7 +300,7 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 		if trace.FileKind(r.names[number]) == "shm" {
 			return untouched, nil
 		}
-		return untouched, failure("%s is mapped into memory for writing: what is written there cannot be recorded", r.names[number])
+		return untouched, failure("%s is mapped into memory for writing: such writes cannot be recorded", r.names[number])
 	}
 	return untouched, failure("call %d of %s is not known", n.number, r.names[number])
 }

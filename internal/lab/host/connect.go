@@ -184,7 +184,7 @@ func (c *connecting) with(ctx context.Context, executable, meant string) (*Machi
 		case c.platform == "" && !copied && m == nil && !said.printed: // the other machine has a copy of the executable that does not start; it may be damaged, so copy again
 			c.platform = meant
 		case c.platform == "":
-			return nil, &Error{c.name, "what it answers is not understood: " + said.text}
+			return nil, &Error{c.name, "its answer is not understood: " + said.text}
 		}
 		if c.platform != meant || copied {
 			if copied {

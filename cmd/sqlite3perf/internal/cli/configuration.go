@@ -33,7 +33,7 @@ type Reach string
 const (
 	Harmless   Reach = ""
 	Executes   Reach = "runs code that it names"
-	Writes     Reach = "names what is written to"
+	Writes     Reach = "names a file or directory to write to"
 	Overwrites Reach = "lets data be overwritten"
 	ReachesOut Reach = "lets a workload reach other files"
 	Opens      Reach = "decides who can read the store"

@@ -246,10 +246,10 @@ func TestSoakQuestionsOnHosts(t *testing.T) {
 	}
 
 	for want, args := range map[string][]string{
-		"the baseline is stored":         {"gate", "--baseline", "last"},
-		"one host at a time":             {"gate", "--baseline", "modernc", "--drivers", "ncruces", "--also", "junit=x.xml"},
-		"show RUN --format csv":          {"run", "--format", "csv"},
-		"report RUN writes that of each": {"run", "--html", "x.html"},
+		"the baseline is stored":             {"gate", "--baseline", "last"},
+		"one host at a time":                 {"gate", "--baseline", "modernc", "--drivers", "ncruces", "--also", "junit=x.xml"},
+		"show RUN --format csv":              {"run", "--format", "csv"},
+		"report RUN writes the page of each": {"run", "--html", "x.html"},
 	} {
 		s := p.start(n.on("pi,vm1", args...)...)
 		if code := s.wait(); code != cli.ExitUsage || !strings.Contains(s.said.String(), strings.TrimPrefix(want, "the baseline ")) {

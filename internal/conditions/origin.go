@@ -119,9 +119,9 @@ func Turns(run *result.Run) string {
 	}
 	turns := "taking turns every " + document.Elapsed(d)
 	if long := longTurns(run, d); len(long) > 2 {
-		turns += fmt.Sprintf(" (at each phase in %d phases)", len(long))
+		turns += fmt.Sprintf(" (in %d phases only after the whole phase)", len(long))
 	} else if len(long) > 0 {
-		turns += " (at each phase in " + document.And(long) + ")"
+		turns += " (in " + document.And(long) + " only after the whole phase)"
 	}
 	return turns
 }

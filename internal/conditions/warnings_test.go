@@ -91,7 +91,7 @@ func TestTurns(t *testing.T) {
 	}{
 		{[]result.Sample{long, short}, "taking turns at each phase"},
 		{[]result.Sample{sliced, short}, "taking turns every 5ms"},
-		{[]result.Sample{sliced, sliced, long, short}, "taking turns every 5ms (at each phase in locks mix)"},
+		{[]result.Sample{sliced, sliced, long, short}, "taking turns every 5ms (in locks mix only after the whole phase)"},
 	} {
 		first := result.Trial{Case: 1, Status: result.OK, Alternated: true, Samples: x.samples}
 		run := &result.Run{Cases: []result.Case{{ID: 1, Workload: "locks"}}, Trials: []result.Trial{first, failed, first}}

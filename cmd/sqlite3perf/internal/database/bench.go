@@ -32,8 +32,9 @@ func BenchCommand(env *cli.Environment) *cobra.Command {
 		Short: "Read every row of the table, hash and compare, and time it",
 		Long: `Bench reads the table that generate made, and verifies that each value of the column
 "hash" is the SHA-256 of the bytes that the column "rand" encodes. Times start at the
-query, on an open connection. "After query" is when the library has accepted the query: when Query of database/sql has
-returned, or when another library has prepared the statement.
+query, on an open connection. "After query" is when the library has accepted the query:
+when Query of database/sql has returned, or when another library has prepared the
+statement.
 
 If rows do not match, they are counted, the first ten are shown, and the exit status is
 1.`,

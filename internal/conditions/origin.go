@@ -134,11 +134,11 @@ func longTurns(run *result.Run, slice time.Duration) (phases []string) {
 		workloads[run.Cases[i].ID] = run.Cases[i].Workload
 	}
 	divided := map[string]bool{} // phases that were measured in slices, or that took at most ten times as long as a slice
-	for i, t := range run.Trials {
+	for _, t := range run.Trials {
 		if t.Status != result.OK {
 			continue
 		}
-		for _, s := range run.Trials[i].Samples {
+		for _, s := range t.Samples {
 			phase := workloads[t.Case] + " " + s.Phase
 			phases = distinct.Append(phases, phase)
 			if s.Slices > 0 || time.Duration(s.WallNS*max(1, s.Repeats)) <= 10*slice {

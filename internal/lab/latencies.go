@@ -125,13 +125,7 @@ func (c *sampleCheck) clients() {
 
 // waits checks the reported waiting times of clients against the wall time.
 func (c *sampleCheck) waits() {
-	clients := 0
-	switch {
-	case c.phase.Mix != nil:
-		clients = c.phase.Mix.Clients
-	case c.phase.Replay != nil:
-		clients = c.phase.Replay.AtOnce()
-	case len(c.said.Waits) > 0:
+	if c.phase.Mix == nil && c.phase.Replay == nil && len(c.said.Waits) > 0 {
 		c.protocol("waits", "has %d entries: want none, only the clients of a mix or a replay have them", len(c.said.Waits))
 		return
 	}
@@ -145,7 +139,7 @@ func (c *sampleCheck) waits() {
 		}
 		c.natural(at+".count", w.Count)
 		c.natural(at+".wait_ns", w.WaitNS)
-		all := time.Duration(clients) * within(time.Duration(c.said.WallNS), clockSlack, clockShare)
+		all := time.Duration(c.phase.Clients()) * within(time.Duration(c.said.WallNS), clockSlack, clockShare)
 		if got := time.Duration(w.WaitNS); got > all {
 			c.protocol(at+".wait_ns", "is %d, %v: want at most %v, the wall time of all clients", w.WaitNS, got, all)
 		}

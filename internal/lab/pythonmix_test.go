@@ -78,17 +78,23 @@ func TestPythonMixCount(t *testing.T) {
 		}
 	}
 	// A deferred transaction that has read fails at once if another transaction is writing,
-	// or has written meanwhile, however long its busy timeout is.
-	_, s := mixSample(t, "BUSY", "60s", "TXLOCK", "deferred", "POOL", "4", "CONNECTION", "own", "END", "count: 4001")
+	// or has written meanwhile, however long its busy timeout is. By chance, no two transactions of a
+	// mix may overlap, so the mix is tried several times.
 	failed := int64(0)
-	for _, e := range s.Errors {
-		failed += e.Count
-		if want := map[int]string{5: "SQLITE_BUSY", 517: "SQLITE_BUSY_SNAPSHOT"}[e.Code]; e.Name != want || e.WaitNS <= 0 {
-			t.Errorf("%+v", e)
+	for tries := 0; failed == 0 && tries < 10; tries++ {
+		_, s := mixSample(t, "BUSY", "60s", "TXLOCK", "deferred", "POOL", "4", "CONNECTION", "own", "END", "count: 4001")
+		for _, e := range s.Errors {
+			failed += e.Count
+			if want := map[int]string{5: "SQLITE_BUSY", 517: "SQLITE_BUSY_SNAPSHOT"}[e.Code]; e.Name != want || e.WaitNS <= 0 {
+				t.Errorf("%+v", e)
+			}
+		}
+		if s.Operations != 4001 || s.Failed != failed {
+			t.Errorf("%d operations, %d failed, %d errors", s.Operations, s.Failed, failed)
 		}
 	}
-	if s.Operations != 4001 || failed == 0 || s.Failed != failed {
-		t.Errorf("%d operations, %d failed, %d errors", s.Operations, s.Failed, failed)
+	if failed == 0 {
+		t.Error("no transaction failed")
 	}
 }
 
